@@ -1,0 +1,1 @@
+"""Relations as bags: what they are made of. Pure."""

@@ -1,0 +1,16 @@
+"""Every step the catalog's schema has taken, in order: the n-th leads from schema number n - 1 to n.
+
+A migration is never changed once released, and never imports the schema of today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection
+
+from matview.catalog.migrations import m0001_initial
+
+Migration = Callable[[Connection], None]
+
+MIGRATIONS: tuple[Migration, ...] = (m0001_initial.upgrade,)

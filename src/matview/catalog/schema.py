@@ -1,0 +1,95 @@
+"""The catalog's tables as the code of today sees them; `migrations/` makes them, a test holds the two together."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Double, Integer, MetaData, Table, Text
+
+metadata = MetaData()
+
+schema_number = Table("matview_schema", metadata, Column("number", Integer, nullable=False))
+"""One row: the number of the last migration run."""
+
+version = Table(
+    "matview_version",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("current_vn", BigInteger, nullable=False),
+    Column("maintenance_active", Boolean, nullable=False),
+    Column("versions", Integer, nullable=False),
+    Column("floor", BigInteger, nullable=False),
+    Column("gc_horizon", BigInteger, nullable=False),
+    Column("gc_claim", BigInteger, nullable=False),
+    Column("next_table_id", BigInteger, nullable=False),
+)
+"""One row: the paper's Version relation. floor, gc_horizon <= gc_claim <= current_vn; see horizon.py for the claim."""
+
+lease = Table(
+    "matview_lease",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("token", BigInteger, nullable=False),
+    Column("holder", Text),
+    Column("acquired_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+)
+"""One row: the last lease given; holder is null once it was released. Its row lock is the latch of all writers."""
+
+transaction = Table(
+    "matview_transaction",
+    metadata,
+    Column("token", BigInteger, primary_key=True, autoincrement=False),
+    Column("vn", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("holder", Text, nullable=False),
+    Column("began_at", Double, nullable=False),
+    Column("ended_at", Double),
+    Column("journal", Text, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("error", Text),
+    Column("tail_done", Boolean, nullable=False),
+)
+
+table = Table(
+    "matview_table",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("name_folded", Text, nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("properties", Text, nullable=False),
+    Column("directory", Text, nullable=False),
+    Column("created_vn", BigInteger, nullable=False),
+    Column("dropped_vn", BigInteger),
+    Column("next_rid", BigInteger, nullable=False),
+)
+"""At most one live row (dropped_vn null) of a folded name."""
+
+session = Table(
+    "matview_session",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("version", BigInteger, nullable=False),
+    Column("holder", Text, nullable=False),
+    Column("grain", Text, nullable=False),
+    Column("ttl", Double, nullable=False),
+    Column("opened_at", Double, nullable=False),
+    Column("heartbeat_at", Double, nullable=False),
+    Column("closed_at", Double),
+    Column("reason", Text),
+)
+
+garbage = Table(
+    "matview_garbage",
+    metadata,
+    Column("table_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("path", Text, primary_key=True),
+    Column("removed_at", Double, nullable=False),
+)
+"""No foreign key: a transaction that was undone leaves files of tables that never came to be."""
+
+setting = Table(
+    "matview_setting",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)

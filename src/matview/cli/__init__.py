@@ -1,0 +1,14 @@
+"""The command line: `matview VERB ...`. Thin: one verb, one file; what a verb does is done elsewhere.
+
+app        the verbs, the exit codes          where      which warehouse is meant
+init  sql  session  status  history  gc  demo            the verbs
+pieces     a text of several statements       shell      runs them: transactions, reader session, timing
+prompt     the interactive prompt             commands   what begins with a backslash there
+rows       as a table, CSV or JSON            report     errors
+texts      sentences and values               durations  times, as people write and read them
+opened     a warehouse, whose Spark is announced before it starts
+"""
+
+from matview.cli.app import main
+
+__all__ = ["main"]

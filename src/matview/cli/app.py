@@ -1,0 +1,156 @@
+"""The verbs, and what becomes of whatever they raise. Exit codes: 0 ok, 1 failed, 2 usage."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from cyclopts import App, CycloptsError, UnknownCommandError
+
+from matview import __version__
+from matview.cli.report import UsageError, report_bug, report_error, report_plain, report_usage
+from matview.errors import MatviewError
+
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A command, imported only when it is asked for: a command without Spark must not wait for PySpark's import."""
+
+    name: str
+    home: str
+    help: str
+
+
+VERBS = (
+    Verb(
+        "init",
+        "matview.cli.init:init",
+        """Make a new warehouse.
+
+        Example: `matview init shop.wh --versions 4`
+        """,
+    ),
+    Verb(
+        "sql",
+        "matview.cli.sql:sql",
+        r"""Run SQL: one statement, a file of them, or an interactive prompt.
+
+        A query reads the newest version, or that of `--session`. A change is a maintenance transaction of its own.
+        A file is parsed as a whole before anything runs; then it stops at the first error.
+
+        Example: `matview sql -w shop.wh "SELECT city, sum(amount) FROM sales GROUP BY city"`
+
+        Example: `matview sql -w shop.wh --file load.sql --atomic`
+
+        Example: `matview sql -w shop.wh "SELECT * FROM sales" --print --dialect duckdb | duckdb`
+        """,
+    ),
+    Verb(
+        "session",
+        "matview.cli.session:app",
+        """Open, list and close reader sessions: every query in a session reads one version.
+
+        Example: `S=$(matview session open -w shop.wh --ttl '2 hours'); matview sql -w shop.wh --session $S`
+        """,
+    ),
+    Verb(
+        "status",
+        "matview.cli.status:status",
+        """Versions, tables with their storage, open sessions, advice. Needs no Spark.
+
+        Example: `matview status -w shop.wh --json`
+        """,
+    ),
+    Verb(
+        "history",
+        "matview.cli.history:history",
+        """Maintenance transactions, the newest first. Needs no Spark.
+
+        Example: `matview history -w shop.wh --limit 5`
+        """,
+    ),
+    Verb(
+        "gc",
+        "matview.cli.gc:gc",
+        """Collect garbage: what no session, and no query still running, can need.
+
+        Example: `matview gc -w shop.wh`
+        """,
+    ),
+    Verb(
+        "demo",
+        "matview.cli.demo:demo",
+        """The paper's story, live: stores are maintained while analysts read.
+
+        Example: `matview demo`
+        """,
+    ),
+)
+
+HELP = """Materialized views in a Spark lakehouse, read consistently while they are maintained.
+
+Example: `matview init shop.wh && export MATVIEW_WAREHOUSE=shop.wh && matview sql`
+"""
+
+
+def make_app() -> App:
+    app = App(
+        name="matview",
+        help=HELP,
+        version=__version__,
+        help_format="markdown",
+        exit_on_error=False,
+        print_error=False,
+        result_action="return_value",
+        suppress_keyboard_interrupt=False,
+    )
+    for place, verb in enumerate(VERBS):
+        app.command(verb.home, name=verb.name, help=verb.help, sort_key=place)
+    return app
+
+
+def main(tokens: Sequence[str] | None = None) -> int:
+    """Runs one command line; gives the exit code. Whatever is raised is told on stderr, without a stack trace."""
+    try:
+        code = make_app()(list(sys.argv[1:] if tokens is None else tokens))
+    except UnknownCommandError as error:
+        report_usage(_unknown_verb((error.unused_tokens or [""])[0]))
+        return USAGE
+    except (CycloptsError, UsageError) as error:
+        report_usage(error)
+        return USAGE
+    except MatviewError as error:
+        report_error(error)
+        return FAILED
+    except KeyboardInterrupt:
+        report_plain("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        _forget_stdout()
+        return FAILED
+    except OSError as error:
+        report_plain(str(error))
+        return FAILED
+    except Exception as error:  # noqa: BLE001  a bug of ours; users get no stack trace unless they ask for it
+        report_bug(error)
+        return FAILED
+    return code if isinstance(code, int) else OK
+
+
+def _unknown_verb(name: str) -> UsageError:
+    """By hand: Cyclopts would import every verb, PySpark and all, to say what was meant."""
+    verbs = [verb.name for verb in VERBS]
+    meant = get_close_matches(name, verbs, n=1)
+    return UsageError(
+        f"there is no command {name!r}", help=f"did you mean {meant[0]!r}?" if meant else ", ".join(verbs)
+    )
+
+
+def _forget_stdout() -> None:
+    """Who read our output has gone (`matview history | head -1`): Python must not complain again at its exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,77 @@
+"""What a statement gives, shown: the rows of a query, the sentence about a change, the columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from matview.catalog.records import TableRecord
+from matview.cli.rows import Format, write_rows
+from matview.cli.texts import note, say
+from matview.maintain.transaction import Outcome
+from matview.spark.errors import translated
+from matview.sql import statements as st
+
+TABLE_LIMIT = 1000  # a table on a screen is for people; programs get all of it
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How rows are shown; `limit` None: as many as are good for the format, 0: all."""
+
+    format: Format = "table"
+    limit: int | None = None
+
+    @property
+    def most(self) -> int | None:
+        if self.limit is None:
+            return TABLE_LIMIT if self.format == "table" else None
+        return self.limit or None
+
+
+def show_frame(frame: DataFrame, look: Look) -> None:
+    """One row more than is shown is asked for, to know whether there are more."""
+    names, most = frame.columns, look.most
+    with translated():
+        if most is None:
+            write_rows(names, frame.toLocalIterator(), look.format)
+            return
+        rows = frame.limit(most + 1).collect()
+    write_rows(names, rows[:most], look.format)
+    if len(rows) > most:
+        note(f"the first {most} rows; --limit says how many, --limit 0 all")
+
+
+def show_outcome(statement: st.Statement, outcome: Outcome, look: Look) -> None:
+    """On stdout beside tables; programs that read CSV or JSON there are spared it."""
+    tell = say if look.format == "table" else note
+    tell(_sentence(statement, outcome))
+
+
+def _sentence(statement: st.Statement, outcome: Outcome) -> str:
+    version = "" if outcome.version is None else f" (version {outcome.version})"
+    match statement:
+        case st.CreateTable(name, if_not_exists=True) if outcome.version is None:
+            return f"table {name} is there"
+        case st.CreateTable(name):
+            return f"created table {name}{version}"
+        case st.DropTable(name, if_exists=True) if outcome.version is None:
+            return f"table {name} is not there"
+        case st.DropTable(name):
+            return f"dropped table {name}{version}"
+        case st.SetVersions(versions):
+            return f"{versions} versions are kept from now on"
+        case _:
+            return str(outcome)
+
+
+def show_tables(tables: Sequence[TableRecord], look: Look) -> None:
+    rows = [(t.name, ", ".join(t.schema.names), ", ".join(t.schema.key), t.created_vn) for t in tables]
+    write_rows(("table", "columns", "key", "since version"), rows, look.format)
+
+
+def show_columns(table: TableRecord, look: Look) -> None:
+    rows = [(c.name, c.type, c.nullable, c.name in table.schema.key) for c in table.schema.columns]
+    write_rows(("column", "type", "nullable", "key"), rows, look.format)

@@ -1,0 +1,211 @@
+"""Runs statements one after another and shows what they give: for `matview sql`, its files and its prompt.
+
+A query reads the open transaction, else the reader session, else the newest version. Any other statement belongs to the
+open transaction, or is one of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+
+from pyspark.sql import DataFrame
+
+from matview.cli.pieces import Piece, pieces
+from matview.cli.report import report_error
+from matview.cli.results import Look, show_columns, show_frame, show_outcome, show_tables
+from matview.cli.texts import note
+from matview.errors import MatviewError, TransactionOver, UnsupportedStatement
+from matview.maintain.transaction import MaintenanceTransaction, Outcome
+from matview.reading.session import ReaderSession
+from matview.spark.errors import translated
+from matview.sql import statements as st
+from matview.sql.parse import parse_one
+from matview.versions.rewrite import Dialect
+from matview.warehouse import Warehouse
+
+
+class Control(Enum):
+    """The words that group statements into one transaction."""
+
+    BEGIN = frozenset({"BEGIN", "BEGIN TRANSACTION", "START TRANSACTION"})
+    COMMIT = frozenset({"COMMIT", "COMMIT TRANSACTION", "END"})
+    ROLLBACK = frozenset({"ROLLBACK", "ROLLBACK TRANSACTION"})
+
+
+def read(piece: Piece) -> Control | st.Statement:
+    words = " ".join(piece.text.upper().split())
+    control = next((control for control in Control if words in control.value), None)
+    return control or parse_one(piece.padded, piece.source)
+
+
+class Shell:
+    """What a run of `matview sql` remembers from statement to statement."""
+
+    def __init__(self, warehouse: Warehouse, look: Look) -> None:
+        self.warehouse = warehouse
+        self.look = look
+        self.timing = False
+        self.transaction: MaintenanceTransaction | None = None
+        self.session: ReaderSession | None = None
+        self._is_guest = False
+
+    # statements -------------------------------------------------------------------------------------------------------
+
+    def run(self, what: Control | st.Statement) -> None:
+        with self._timed(), translated():
+            match what:
+                case Control.BEGIN:
+                    self.begin()
+                case Control.COMMIT:
+                    self.commit()
+                case Control.ROLLBACK:
+                    self.rollback()
+                case Control():
+                    raise AssertionError(what)
+                case st.ShowTables() if self.transaction is None:
+                    show_tables(self.warehouse.tables(self.version), self.look)
+                case st.Describe(table) if self.transaction is None:
+                    show_columns(self.warehouse.table(table, self.version), self.look)
+                case _:
+                    self._show(what, self._result(what))
+
+    def _result(self, statement: st.Statement) -> DataFrame | Outcome:
+        if self.transaction is not None:
+            return self.transaction.run(statement)
+        if self.session is not None and isinstance(statement, st.Query):
+            return self.session.query(statement.query)
+        return self.warehouse.run(statement)
+
+    def _show(self, statement: st.Statement, result: DataFrame | Outcome) -> None:
+        if isinstance(result, Outcome):
+            show_outcome(statement, result, self.look)
+        else:
+            show_frame(result, self.look)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        if self.timing:
+            note(f"time: {time.perf_counter() - began:.3f} s")
+
+    # transactions -----------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        if self.transaction is not None:
+            raise UnsupportedStatement("a transaction is open already", help="COMMIT or ROLLBACK it first")
+        self.transaction = self.warehouse.transaction()
+
+    def commit(self) -> None:
+        outcome = self._end_transaction().commit()
+        note(f"committed: {outcome}")
+
+    def rollback(self) -> None:
+        self._end_transaction().rollback()
+        note("rolled back")
+
+    def _end_transaction(self) -> MaintenanceTransaction:
+        if self.transaction is None:
+            raise TransactionOver("no transaction is open", help="BEGIN opens one")
+        ending, self.transaction = self.transaction, None
+        return ending
+
+    # the reader session -----------------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int | None:
+        """The version that queries read, if it is pinned."""
+        return None if self.session is None else self.session.version
+
+    def open_session(self) -> ReaderSession:
+        self.end_session()
+        self.session, self._is_guest = self.warehouse.session(), False
+        return self.session
+
+    def attach(self, session_id: str) -> None:
+        """Reads in a session that others opened; it outlives us."""
+        self.end_session()
+        self.session, self._is_guest = self.warehouse.attach(session_id), True
+
+    def end_session(self) -> None:
+        if self.session is not None and self._is_guest:
+            self.session.detach()
+        elif self.session is not None:
+            self.session.close()
+        self.session = None
+
+    # the end ----------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Nothing stays open: a transaction that was not committed is rolled back."""
+        try:
+            self.end_session()
+        finally:
+            if self.transaction is not None:
+                self.rollback()
+
+
+def run_text(shell: Shell, text: str, source: str) -> bool:
+    """Every statement of a text, up to the first error, which is told; whether there was none.
+
+    All is parsed before anything runs.
+    """
+    found = _read_all(text, source)
+    return found is not None and all(_ran(shell, piece, what) for piece, what in found)
+
+
+def run_atomically(shell: Shell, text: str, source: str) -> bool:
+    """As `run_text`, but all or nothing."""
+    found = _read_all(text, source)
+    if found is None or not all(_is_no_control(piece, what) for piece, what in found):
+        return False
+    shell.begin()
+    if not all(_ran(shell, piece, what) for piece, what in found):
+        return False
+    shell.commit()
+    return True
+
+
+def print_text(shell: Shell, text: str, source: str, dialect: Dialect) -> bool:
+    """Every query of a text as another engine can run it on the same files; nothing is run."""
+    session = shell.session or shell.open_session()
+    piece = Piece(text, 1, 1, text, source, is_one_of_several=False)
+    try:
+        for piece in pieces(text, source):
+            print(session.text(piece.padded, dialect) + ";")
+    except MatviewError as error:
+        report_error(error, piece)
+        return False
+    return True
+
+
+def _read_all(text: str, source: str) -> Sequence[tuple[Piece, Control | st.Statement]] | None:
+    """The statements, parsed; None when one cannot be, which is told."""
+    found = []
+    piece = Piece(text, 1, 1, text, source, is_one_of_several=False)
+    try:
+        for piece in pieces(text, source):
+            found.append((piece, read(piece)))
+    except MatviewError as error:
+        report_error(error, piece)
+        return None
+    return found
+
+
+def _ran(shell: Shell, piece: Piece, what: Control | st.Statement) -> bool:
+    try:
+        shell.run(what)
+    except MatviewError as error:
+        report_error(error, piece)
+        return False
+    return True
+
+
+def _is_no_control(piece: Piece, what: Control | st.Statement) -> bool:
+    if isinstance(what, Control):
+        report_error(UnsupportedStatement("all of it is one transaction already", help="leave out --atomic"), piece)
+        return False
+    return True

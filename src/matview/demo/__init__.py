@@ -1,0 +1,1 @@
+"""The paper's story, live: a chain of sporting-goods stores is maintained while three analysts read (Figure 2)."""

@@ -1,0 +1,1 @@
+"""Maintenance transactions: statements become changed tuples, tuples become files, files become a version."""

@@ -1,0 +1,142 @@
+"""INSERT, UPDATE, DELETE and MERGE on one table of a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from sqlglot import exp
+
+from matview.errors import SqlSyntaxError, UnknownColumn
+from matview.maintain import rows
+from matview.maintain.assign import check_assignable, conformed, quoted
+from matview.maintain.merge import MergePlan, assigned, columns_of, parsed, signed_rows, weight_of
+from matview.maintain.rows import WEIGHT, Staged
+from matview.maintain.stage import stage
+from matview.maintain.working import Counts, Working
+from matview.sql import statements as st
+from matview.sql.parse import DIALECT, place_of
+from matview.storage.engine import relation_name
+from matview.storage.snapshot import Level
+from matview.versions import setwise
+from matview.versions.predicates import sargable
+from matview.versions.pruning import may_match
+from matview.versions.tuples import Operation
+
+Run = Callable[[exp.Expression, Mapping[str, DataFrame]], DataFrame]
+"""Runs a query in the transaction's own state; the names of the mapping are relations in hand."""
+
+
+def insert_rows(working: Working, new: DataFrame) -> Counts:
+    """New rows, whose columns are matched by name."""
+    table = working.table
+    conforming = conformed(new, table.schema, table.engine.struct(table.layout.columns))
+    return stage(working, rows.inserted(working, conforming))
+
+
+def insert(working: Working, statement: st.Insert, run: Run) -> Counts:
+    names = statement.columns or working.table.schema.names
+    source = run(statement.source, {})
+    if len(source.columns) != len(names):
+        raise SqlSyntaxError(
+            f"{working.table.name} takes {len(names)} values here, {len(source.columns)} are given",
+            where=place_of(statement.source),
+            help=f"the columns are {', '.join(names)}",
+        )
+    return insert_rows(working, source.toDF(*names))
+
+
+def delete(working: Working, statement: st.Delete, run: Run) -> Counts:
+    return _in_place(working, Operation.DELETE, {}, statement.alias, statement.where, run)
+
+
+def update(working: Working, statement: st.Update, run: Run) -> Counts:
+    new = assigned(working, statement.assignments)
+    _check_types(working, statement, run)
+    if set(new) <= set(working.table.layout.updatable):
+        return _in_place(working, Operation.UPDATE, new, statement.alias, statement.where, run)
+    return _as_delete_and_insert(working, statement, new, run)
+
+
+def _as_delete_and_insert(working: Working, statement: st.Update, new: Mapping[str, str], run: Run) -> Counts:
+    """An update of what names a tuple: its key, or any column of a bag. The old row goes, the new one comes."""
+    relation, layout = relation_name(), working.table.layout
+    kept = columns_of(working, statement.alias)
+    weight = weight_of(working, statement.alias)
+    condition = f"{setwise.live(layout, row=statement.alias)} AND ({_condition(statement.where)})"
+    pair = signed_rows((f"-{weight}", kept), (weight, kept | new))
+    select = f"SELECT {pair} FROM {relation} AS {quoted(statement.alias)} WHERE {condition}"
+    changes = run(parsed(select), {relation: working.latest()})
+    return stage(working, rows.applied(working, changes))
+
+
+def _check_types(working: Working, statement: st.Update, run: Run) -> None:
+    """Each value's type may go into its column; Spark tells the types, nothing runs."""
+    relation, table = relation_name(), working.table
+    values = [f"{value.sql(DIALECT)} AS v{i}" for i, value in enumerate(statement.assignments.values())]
+    select = parsed(f"SELECT {', '.join(values)} FROM {relation} AS {quoted(statement.alias)}")
+    found = run(select, {relation: table.tuples(())}).schema
+    struct = table.engine.struct(table.layout.columns)
+    for name, field in zip(statement.assignments, found.fields, strict=True):
+        column = table.schema.column(name)
+        assert column is not None
+        check_assignable(field.dataType, struct[column.name].dataType, column.name)
+
+
+def _condition(where: exp.Expression | None) -> str:
+    return "TRUE" if where is None else where.sql(DIALECT)
+
+
+def _in_place(
+    working: Working, act: Operation, new: Mapping[str, str], alias: str, where: exp.Expression | None, run: Run
+) -> Counts:
+    relation = relation_name()
+    select = parsed(rows.select_changed(working, act, new, relation, alias, _condition(where)))
+    reference = next(t for t in select.find_all(exp.Table) if t.name == relation)
+    table = working.table
+    predicates = sargable(reference, table.schema)
+    files = [f for f in working.current.files if may_match(predicates, table.layout, f.minimum, f.maximum)]
+    if not files:
+        return Counts()
+    changed = run(select, {relation: working.latest(files)})
+    return stage(working, Staged(changed.hint("rebalance", 1), (Level.OVERLAY,)))
+
+
+def delete_rows(working: Working, gone: DataFrame) -> Counts:
+    """Rows to delete, each of which must be there: by the key alone, or with all their values."""
+    table = working.table
+    given = {name.casefold() for name in gone.columns}
+    by_key = bool(table.schema.key) and given == {name.casefold() for name in table.schema.key}
+    if not by_key and given != {name.casefold() for name in table.schema.names}:
+        raise UnknownColumn(
+            f"rows to delete from {table.name} need the columns {', '.join(table.schema.key or table.schema.names)}",
+            help="give the key's columns, or all of the table's",
+        )
+    changes = _conforming(working, gone.withColumn(WEIGHT, F.lit(-1).cast("bigint")))
+    return stage(working, rows.applied(working, changes, by_key=by_key))
+
+
+def apply_changes(working: Working, changes: DataFrame) -> Counts:
+    """A signed bag: the table's columns, and `weight`, positive for rows that come and negative for rows that go."""
+    weight = next((name for name in changes.columns if name.casefold() == "weight"), None)
+    if weight is None or working.table.schema.column("weight") is not None:
+        raise UnknownColumn("changes need a column `weight`, and a table that has none of that name")
+    weighted = changes.withColumn(WEIGHT, F.col(weight).cast("bigint")).drop(weight)
+    return stage(working, rows.applied(working, _conforming(working, weighted)))
+
+
+def _conforming(working: Working, changes: DataFrame) -> DataFrame:
+    table = working.table
+    return conformed(changes, table.schema, table.engine.struct(table.layout.columns), beside=(WEIGHT,))
+
+
+def merge(working: Working, statement: st.Merge, run: Run) -> Counts:
+    """Every clause gives signed rows; together they are one net change."""
+    source = working.hold(run(parsed(f"SELECT * FROM {statement.source.sql(DIALECT)}"), {}))
+    live = working.latest().where(F.expr(setwise.live(working.table.layout)))
+    plan = MergePlan(working, statement, relation_name(), relation_name(), tuple(source.columns))
+    parts = [run(parsed(text), {plan.target: live, plan.source: source}) for text in plan.selects()]
+    changes = reduce(DataFrame.unionByName, parts)
+    return stage(working, rows.applied(working, changes, merging=True))

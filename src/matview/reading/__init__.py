@@ -1,0 +1,1 @@
+"""Reader sessions: one version for every query, whatever maintenance does meanwhile."""

@@ -1,0 +1,129 @@
+"""The state of a warehouse at one glance: versions, tables with their storage, sessions, advice. Needs no Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matview.catalog.catalog import Catalog
+from matview.catalog.records import Lease, SessionRecord, TableRecord, VersionState
+from matview.storage.delta import snapshot_of
+from matview.storage.files import Files
+from matview.storage.snapshot import Snapshot
+from matview.versions.adviser import Advice, advise
+from matview.versions.expiry import global_expired
+from matview.versions.layout import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatus:
+    """`overhead` is what the version columns add to a tuple, as a share of the bytes of the user's own columns.
+
+    `readable_from`: the least version that a session of grain 'table' can read here.
+    """
+
+    name: str
+    directory: str
+    rows: int
+    base_files: int
+    overlay_files: int
+    overlay_rows: int
+    bytes: int
+    overhead: float
+    created_vn: int = 0
+    readable_from: int = 0
+
+    @property
+    def overlay_share(self) -> float:
+        return self.overlay_rows / self.rows if self.rows else float(self.overlay_rows > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    path: str
+    version: VersionState
+    maintenance: Lease | None
+    tables: tuple[TableStatus, ...]
+    sessions: tuple[SessionRecord, ...]
+    advice: Advice
+    now: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """How long a session can still read: `behind` so many versions, sure until version `sure_until` is being written.
+
+    `over`: it has ended in all but name, and why. `lost`: the tables that it can no longer read.
+    """
+
+    behind: int
+    sure_until: int
+    lost: tuple[str, ...] = ()
+    over: str | None = None
+
+
+def status_of(catalog: Catalog, root: Files, path: str) -> Status:
+    state = catalog.version()
+    seen = catalog.observations()
+    advice = advise(seen.gaps, seen.durations, (*seen.session_lengths, *seen.session_ages), state.versions)
+    tables = tuple(table_status(root, record, state) for record in catalog.tables.live(state.current_vn))
+    sessions = tuple(catalog.sessions.list(open_only=True))
+    return Status(path, state, catalog.lease.current(), tables, sessions, advice, catalog.now())
+
+
+def table_status(root: Files, record: TableRecord, state: VersionState) -> TableStatus:
+    files = root.under(record.directory)
+    snapshot = snapshot_of(files)
+    own, added = _bytes(files, snapshot)
+    newest = snapshot.facts(Layout(record.schema, state.versions)).newest
+    return TableStatus(
+        record.name,
+        record.directory,
+        sum(f.rows for f in snapshot.base),
+        len(snapshot.base),
+        len(snapshot.overlay),
+        sum(f.rows for f in snapshot.overlay),
+        sum(f.size for f in snapshot.files),
+        added / own if own else 0.0,
+        record.created_vn,
+        max(record.created_vn, newest[-1] - 1),
+    )
+
+
+def outlook(session: SessionRecord, status: Status) -> Outlook:
+    """What `status` says about a session of it: section 5, a session overlaps n-1 maintenance transactions safely."""
+    state = status.version
+    behind, sure_until = state.current_vn - session.version, session.version + state.versions
+    lost = () if session.grain == "tuple" else _lost(session, status.tables)
+    return Outlook(behind, sure_until, lost, _over(session, status))
+
+
+def _lost(session: SessionRecord, tables: tuple[TableStatus, ...]) -> tuple[str, ...]:
+    return tuple(table.name for table in tables if table.created_vn <= session.version < table.readable_from)
+
+
+def _over(session: SessionRecord, status: Status) -> str | None:
+    state = status.version
+    if not session.live(status.now):
+        return f"silent for longer than its {session.ttl:g} s to live"
+    if session.version < max(state.gc_horizon, state.floor):
+        return f"what version {session.version} needs may have been collected"
+    if session.grain == "global" and global_expired(
+        session.version, state.current_vn, state.maintenance_active, state.versions
+    ):
+        return f"version {session.version} is too far behind version {state.current_vn}"
+    return None
+
+
+def _bytes(files: Files, snapshot: Snapshot) -> tuple[int, int]:
+    """Compressed bytes of the user's columns, and of everything that versions add, over the live files."""
+    own = added = 0
+    for file in snapshot.files:
+        footer = files.parquet(file.path)
+        for group in range(footer.num_row_groups):
+            for index in range(footer.num_columns):
+                chunk = footer.row_group(group).column(index)
+                if chunk.path_in_schema.startswith("__"):
+                    added += chunk.total_compressed_size
+                else:
+                    own += chunk.total_compressed_size
+    return own, added

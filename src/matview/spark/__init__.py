@@ -1,0 +1,1 @@
+"""Spark itself: a Java for it, a session of it, its errors as ours."""

@@ -1,0 +1,84 @@
+"""Spark's errors as Matview's: the same cause, a code, a place and a help line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+
+from matview.errors import (
+    BadValue,
+    MatviewError,
+    QueryRejected,
+    SparkFailure,
+    SqlSyntaxError,
+    StorageFailure,
+    TypeMismatch,
+    UnknownColumn,
+    UnknownTable,
+)
+
+logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)  # what it prints is in the error raised
+
+_VALUE_CONDITIONS = ("CAST_", "ARITHMETIC_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE", "DIVIDE_BY_ZERO", "INVALID_", "CANNOT_PARSE")
+
+
+@contextmanager
+def translated(doing: str = "running a query") -> Iterator[None]:
+    """Raises what Spark raises inside as an error of our own."""
+    try:
+        yield
+    except PySparkException as error:
+        raise translate(error, doing) from error
+
+
+def translate(error: PySparkException, doing: str) -> MatviewError:
+    """The error of ours that says the same."""
+    condition = error.getCondition() or ""
+    text = _first_line(error)
+    if isinstance(error, ParseException):
+        return SqlSyntaxError(text)
+    if isinstance(error, AnalysisException):
+        return _analysis(condition, text)
+    full = str(error)
+    if "No space left on device" in full:
+        return StorageFailure(f"{doing}: no space left on the device")
+    if "[MV" in full:
+        return _own(full)
+    if condition.startswith(_VALUE_CONDITIONS):
+        return BadValue(text)
+    for known in _VALUE_CONDITIONS:
+        if f"[{known}" in full:
+            return BadValue(_line_with(full, f"[{known}"))
+    return SparkFailure(f"{doing}: {text}")
+
+
+def _analysis(condition: str, text: str) -> MatviewError:
+    if condition.startswith("UNRESOLVED_COLUMN"):
+        return UnknownColumn(text)
+    if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
+        return UnknownTable(text)
+    if condition.startswith(("DATATYPE_MISMATCH", "INCOMPATIBLE_DATA_FOR_TABLE", "CAST_")):
+        return TypeMismatch(text)
+    return QueryRejected(text)
+
+
+def _own(full: str) -> MatviewError:
+    line = _line_with(full, "[MV")
+    code, _, what = line.partition("] ")
+    for kind in MatviewError.__subclasses__():
+        if kind.code == code.strip("["):
+            return kind(what)
+    return SparkFailure(line)
+
+
+def _line_with(full: str, mark: str) -> str:
+    found = next(line for line in full.splitlines() if mark in line)
+    return found[found.index(mark) :].strip()
+
+
+def _first_line(error: PySparkException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].split(" SQLSTATE:")[0] if lines else type(error).__name__

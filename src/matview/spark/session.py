@@ -1,0 +1,117 @@
+"""The Spark session: the caller's, or a local one that is quiet, starts fast and is tuned for small refreshes."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from matview.spark.archive import archive_options
+from matview.spark.cache import cache_dir
+from matview.spark.java import find_java, shim_home
+
+NEEDED = {
+    "spark.sql.ansi.enabled": "true",  # an overflow or a bad cast is an error, not a null
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # what Delta prescribes
+}
+_ELSEWHERE = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_GATEWAY_PORT")  # Connect, or under spark-submit
+_GIB = 1 << 30
+_starting = threading.Lock()
+
+
+def spark_session(given: SparkSession | None = None) -> SparkSession:
+    """The session given; else the one this process has; else a new local one. Only what right answers need is set on
+    a session that is not ours."""
+    with _starting:
+        session = given or _running() or _start()
+    for name, value in NEEDED.items():
+        session.conf.set(name, value)
+    return session
+
+
+def _running() -> SparkSession | None:
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+
+
+def _start() -> SparkSession:
+    if any(name in os.environ for name in _ELSEWHERE):
+        return SparkSession.builder.getOrCreate()
+    java, cache = find_java(), cache_dir()
+    options = ["-Xlog:disable", *archive_options(java, cache), *shlex.split(os.environ.get("MATVIEW_JAVA_OPTIONS", ""))]
+    builder = SparkSession.builder.master("local[*]").appName("matview")
+    for name, value in local_settings(options).items():
+        builder = builder.config(name, value)
+    with _launching(JAVA_HOME=str(shim_home(java, cache))):
+        return builder.getOrCreate()
+
+
+def local_settings(java_options: list[str]) -> dict[str, str]:
+    """The settings of a local Spark; all of them can be read in docs/ARCHITECTURE.md, with their reasons."""
+    log4j = Path(__file__).with_name("log4j2.properties").as_uri()
+    scratch = tempfile.mkdtemp(prefix="matview-spark-")
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    return NEEDED | {
+        "spark.driver.extraJavaOptions": shlex.join([f"-Dlog4j2.configurationFile={log4j}", *java_options]),
+        "spark.driver.memory": f"{driver_memory_gib()}g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.scheduler.mode": "FAIR",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.shuffle.partitions": str(cores()),
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": Path(scratch, "warehouse").as_uri(),
+    }
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def driver_memory_gib() -> int:
+    """A quarter of the memory there is, between 1 and 8 GiB."""
+    return max(1, min(8, _memory() // 4 // _GIB))
+
+
+def _memory() -> int:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        return total
+    return min(total, int(limit)) if limit.isdigit() else total
+
+
+@contextmanager
+def _launching(**environment: str) -> Iterator[None]:
+    """The environment in which the JVM starts; the process's own is as before when it runs."""
+    wanted = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
+    before = {name: os.environ.get(name) for name in (*wanted, *environment)}
+    os.environ.update(wanted | environment)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # about pandas, which we don't use
+            yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

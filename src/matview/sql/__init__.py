@@ -1,0 +1,1 @@
+"""Text to statements and back. Pure: Spark, Delta and the catalog are not known here."""

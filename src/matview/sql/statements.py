@@ -1,0 +1,112 @@
+"""What a text can ask for: a closed union of frozen statements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from matview.algebra.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A SELECT, a set operation, VALUES, with or without WITH."""
+
+    query: exp.Expression
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    name: str
+    schema: Schema
+    if_not_exists: bool = False
+    cluster_by: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """INSERT INTO table [(columns)] query; an empty `columns` means all of them, in order."""
+
+    table: str
+    columns: tuple[str, ...]
+    source: exp.Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """UPDATE table [AS alias] SET column = expression, ... [WHERE condition]."""
+
+    table: str
+    alias: str
+    assignments: Mapping[str, exp.Expression]
+    where: exp.Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """DELETE FROM table [AS alias] [WHERE condition]; TRUNCATE is a delete of everything."""
+
+    table: str
+    alias: str
+    where: exp.Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetAll:
+    """`UPDATE SET *` or `INSERT *` in a MERGE: every column takes the source's column of the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhenMatched:
+    """`assignments` None means DELETE. `by_source` False is WHEN NOT MATCHED BY SOURCE."""
+
+    condition: exp.Expression | None
+    assignments: Mapping[str, exp.Expression] | SetAll | None
+    has_source: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class WhenNotMatched:
+    condition: exp.Expression | None
+    values: Mapping[str, exp.Expression] | SetAll
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    table: str
+    alias: str
+    source: exp.Expression
+    source_alias: str
+    on: exp.Expression
+    clauses: tuple[WhenMatched | WhenNotMatched, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTables:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetVersions:
+    """ALTER WAREHOUSE SET VERSIONS n."""
+
+    versions: int
+
+
+Change = Insert | Update | Delete | Merge
+Definition = CreateTable | DropTable
+Statement = Query | Change | Definition | ShowTables | Describe | SetVersions

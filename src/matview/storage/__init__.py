@@ -1,0 +1,1 @@
+"""Versioned Delta tables on Spark: Spark writes Parquet, the driver commits, a snapshot says what is there."""

@@ -1,0 +1,159 @@
+"""One Delta table: load the newest snapshot, commit files against the snapshot that was loaded.
+
+A commit is a compare-and-swap: it succeeds only if nobody has committed since its snapshot, and only under a token that
+is not older than the table's. So a revived holder of an old lease cannot add to a table that its successor has touched.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.schema import Field
+from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
+
+from matview.errors import LeaseLost, StorageFailure
+from matview.storage.files import Files, storage_failure
+from matview.storage.snapshot import DataFile, Level, Snapshot
+from matview.storage.stats import delta_stats
+
+APPLICATION = "matview"
+LEVEL = "__level"
+_CONFIGURATION: Mapping[str, str | None] = {
+    "delta.dataSkippingNumIndexedCols": "-1",
+    "delta.checkpointInterval": "20",
+    "delta.logRetentionDuration": "interval 1 days",
+}
+
+
+class DeltaFiles:
+    """The Delta log of one table directory; `fields` gives the stored columns, which only writing asks for."""
+
+    def __init__(self, files: Files, fields: Callable[[], Sequence[Mapping[str, object]]]) -> None:
+        self.files = files
+        self._fields = fields
+        self._lock = threading.Lock()
+        self._table: DeltaTable | None = None
+        self._snapshot: Snapshot | None = None
+
+    @property
+    def _schema(self) -> Schema:
+        return _delta_schema(self._fields())
+
+    def create(self, token: int) -> None:
+        """Makes the empty table."""
+        self.files.make()
+        try:
+            create_table_with_add_actions(
+                self.files.uri(),
+                self._schema,
+                [],
+                partition_by=[LEVEL],
+                configuration=_CONFIGURATION,
+                commit_properties=_properties(token),
+            )
+        except (DeltaError, OSError) as error:
+            raise storage_failure(error, "making a Delta table") from error
+
+    def load(self) -> Snapshot:
+        """The newest snapshot."""
+        with self._lock:
+            try:
+                table = self._refreshed()
+            except (DeltaError, TableNotFoundError, OSError) as error:
+                self._table = None
+                raise storage_failure(error, f"reading the Delta log of {self.files.uri()}") from error
+            if self._snapshot is None or self._snapshot.delta_version != table.version():
+                self._snapshot = _read(table)
+            return self._snapshot
+
+    def _refreshed(self) -> DeltaTable:
+        if self._table is None:
+            self._table = DeltaTable(self.files.uri())
+        else:
+            self._table.update_incremental()
+        return self._table
+
+    def commit(self, read: Snapshot, token: int, add: Sequence[DataFile], remove: Sequence[DataFile]) -> None:
+        """Adds and removes files, all or nothing, if `read` is still the newest snapshot and `token` not stale."""
+        now = int(time.time() * 1000)
+        actions: list[AddAction | RemoveAction] = [
+            AddAction(f.path, f.size, {LEVEL: f.level.value}, now, True, delta_stats(f)) for f in add
+        ]
+        actions += [RemoveAction(f.path, True, now, f.size, {LEVEL: f.level.value}) for f in remove]
+        with self._lock:
+            try:
+                table = DeltaTable(self.files.uri(), version=read.delta_version)
+                newest = table.transaction_version(APPLICATION) or 0
+                if newest > token:
+                    raise LeaseLost(f"transaction {token} was overtaken by {newest}")
+                table.create_write_transaction(
+                    actions,
+                    "append",
+                    self._schema,
+                    [LEVEL],
+                    commit_properties=_properties(token),
+                    post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
+                )
+            except CommitFailedError as error:
+                raise self._failed_commit(error, read, token) from error
+            except (DeltaError, OSError) as error:
+                raise storage_failure(error, "committing to the Delta log") from error
+
+    def _failed_commit(self, error: Exception, read: Snapshot, token: int) -> LeaseLost | StorageFailure:
+        newest = DeltaTable(self.files.uri()).version()
+        if newest != read.delta_version:
+            return LeaseLost(f"transaction {token}: another has committed to the table in between")
+        return storage_failure(error, "committing to the Delta log")
+
+    def add_columns(self, fields: Sequence[Mapping[str, object]], token: int) -> None:
+        """Extends the schema; files written before read as null there."""
+        table = DeltaTable(self.files.uri())
+        known = {f.name for f in table.schema().fields}
+        missing = [Field.from_json(json.dumps(f)) for f in fields if f["name"] not in known]
+        if missing:
+            table.alter.add_columns(missing, commit_properties=_properties(token))
+
+    def checkpoint(self) -> None:
+        """Shortens the log: a checkpoint, and the removal of log files that no reader needs any more."""
+        table = DeltaTable(self.files.uri())
+        table.create_checkpoint()
+        table.cleanup_metadata()
+
+
+def snapshot_of(files: Files) -> Snapshot:
+    """The newest snapshot of a table directory, for who only looks."""
+    try:
+        return _read(DeltaTable(files.uri()))
+    except (DeltaError, TableNotFoundError, OSError) as error:
+        raise storage_failure(error, f"reading the Delta log of {files.uri()}") from error
+
+
+def _properties(token: int) -> CommitProperties:
+    return CommitProperties(app_transactions=[Transaction(APPLICATION, token)], max_commit_retries=0)
+
+
+def _delta_schema(fields: Sequence[Mapping[str, object]]) -> Schema:
+    level = {"name": LEVEL, "type": "string", "nullable": True, "metadata": {}}
+    return Schema.from_json(json.dumps({"type": "struct", "fields": [*fields, level]}))
+
+
+def _read(table: DeltaTable) -> Snapshot:
+    rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    files = tuple(_file(row) for row in rows)
+    return Snapshot(table.version(), table.transaction_version(APPLICATION) or 0, files)
+
+
+def _file(row: Mapping[str, object]) -> DataFile:
+    minimum = {name[4:]: value for name, value in row.items() if name.startswith("min.") and value is not None}
+    maximum = {name[4:]: value for name, value in row.items() if name.startswith("max.") and value is not None}
+    path, size, records = row["path"], row["size_bytes"], row["num_records"]
+    assert isinstance(path, str)
+    assert isinstance(size, int)
+    assert isinstance(records, int)
+    return DataFile(path, Level(str(row[f"partition.{LEVEL}"])), size, records, minimum, maximum)

@@ -1,0 +1,143 @@
+"""Spark, as the store uses it: scans of named files, SQL over relations in hand, writes that are observed."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+from sqlglot import exp
+
+from matview.errors import BadDefinition
+from matview.spark.errors import translated
+from matview.storage.files import Files
+from matview.storage.snapshot import DataFile, Level
+from matview.storage.stats import data_file
+from matview.versions.text import spark_text
+
+LEVEL = "__level"
+_WRITE_OPTIONS = {"compression": "zstd", "parquet.writer.version": "PARQUET_2_0"}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one write job left: its files, and what was observed on the way."""
+
+    files: tuple[DataFile, ...]
+    observed: Mapping[str, object]
+
+
+class Engine:
+    """A Spark session, or a way to start one when it is first needed, and the few things that Matview asks of it."""
+
+    def __init__(self, spark: SparkSession | Callable[[], SparkSession]) -> None:
+        self._factory: Callable[[], SparkSession] = spark if callable(spark) else lambda: spark
+        self._spark: SparkSession | None = None
+        self._starting = threading.Lock()
+        self._structs: dict[tuple[tuple[str, str], ...], StructType] = {}
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.start()
+
+    def start(self) -> SparkSession:
+        """Spark, now: started if it was not."""
+        with self._starting:
+            if self._spark is None:
+                self._spark = self._factory()
+            return self._spark
+
+    def struct(self, columns: Sequence[tuple[str, str]]) -> StructType:
+        """Spark's own types for (name, type text) pairs; every column nullable."""
+        wanted = tuple(columns)
+        if wanted not in self._structs:
+            self._structs[wanted] = self._resolve(wanted)
+        return self._structs[wanted]
+
+    def _resolve(self, columns: tuple[tuple[str, str], ...]) -> StructType:
+        texts = ", ".join(f"CAST(NULL AS {type_}) AS c{i}" for i, (_, type_) in enumerate(columns))
+        try:
+            resolved = self.spark.sql(f"SELECT {texts}").schema
+        except PySparkException as error:
+            raise BadDefinition(f"a type is not one of Spark's: {str(error).splitlines()[0]}") from None
+        return StructType(
+            [StructField(name, field.dataType, True) for (name, _), field in zip(columns, resolved, strict=True)]
+        )
+
+    def scan(self, files: Files, data: Sequence[DataFile], columns: Sequence[tuple[str, str]]) -> DataFrame:
+        """The tuples of the named files, with `__level`; a column that a file lacks is null."""
+        struct = self.struct(columns)
+        parts = [self._scan_level(files, data, struct, level) for level in Level]
+        found = [part for part in parts if part is not None]
+        if not found:
+            return self.spark.createDataFrame([], struct).withColumn(LEVEL, F.lit(Level.BASE.value))
+        return found[0] if len(found) == 1 else found[0].unionAll(found[1])
+
+    def _scan_level(
+        self, files: Files, data: Sequence[DataFile], struct: StructType, level: Level
+    ) -> DataFrame | None:
+        paths = [files.spark_uri(f.path) for f in data if f.level is level]
+        if not paths:
+            return None
+        return self.spark.read.schema(struct).parquet(*paths).withColumn(LEVEL, F.lit(level.value))
+
+    def sql(self, query: exp.Expression | str, relations: Mapping[str, DataFrame]) -> DataFrame:
+        """Runs a query in which the names of `relations` stand for data frames."""
+        text = query if isinstance(query, str) else spark_text(query)
+        with translated():
+            return self.spark.sql(_with_fields(text, relations), **relations) if relations else self.spark.sql(text)
+
+    def write(
+        self,
+        rows: DataFrame,
+        files: Files,
+        directory: str,
+        levels: Sequence[Level],
+        observe: Mapping[str, Column],
+        drop: Sequence[str] = (),
+    ) -> Written:
+        """Writes tuples into a fresh directory of the table, one job; `drop` are columns that are only observed."""
+        observation = Observation()
+        kept = rows.observe(observation, *(column.alias(name) for name, column in observe.items())).drop(*drop)
+        with translated("writing tuples"):
+            if len(levels) == 1:
+                target = files.uri(f"{directory}/{LEVEL}={levels[0].value}")
+                kept.drop(LEVEL).write.options(**_WRITE_OPTIONS).parquet(target)
+            else:
+                kept.write.options(**_WRITE_OPTIONS).partitionBy(LEVEL).parquet(files.uri(directory))
+        return Written(self.written(files, directory), observation.get)
+
+    @staticmethod
+    def written(files: Files, directory: str) -> tuple[DataFile, ...]:
+        """The files of one write that hold any tuple."""
+        made = []
+        for path, size, _ in files.list(directory):
+            name = path.rsplit("/", 1)[-1]
+            if name.startswith(("_", ".")) or not name.endswith(".parquet"):
+                continue
+            level = Level.OVERLAY if f"{LEVEL}={Level.OVERLAY.value}/" in path else Level.BASE
+            made.append(data_file(files, path, level, size))
+        return tuple(f for f in made if f.rows)
+
+
+def _with_fields(text: str, relations: Mapping[str, DataFrame]) -> str:
+    """The text as a format string whose fields are the relations; braces of its own are doubled."""
+    text = text.replace("{", "{{").replace("}", "}}")
+    for name in relations:
+        text = re.sub(rf"`?\b{re.escape(name)}\b`?", "{" + name + "}", text)
+    return text
+
+
+def relation_name() -> str:
+    """A name for a relation in hand that no text of a user's can hold by accident."""
+    return f"__mv_{secrets.token_hex(6)}"
+
+
+def relation(name: str) -> exp.Table:
+    return exp.Table(this=exp.to_identifier(name))

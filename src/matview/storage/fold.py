@@ -1,0 +1,156 @@
+"""Folding: bringing changed tuples back into base files, in no way that a reader could notice.
+
+*Merge* makes one overlay file of many. *Fold* rewrites base files together with the overlay tuples that belong to them,
+and leaves out deleted tuples that no open session can need and void ones. What is rewritten is decided by `choose`: the
+fewest base tuples for which the overlay falls to half its bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from matview.storage.engine import LEVEL
+from matview.storage.snapshot import DataFile, Level, Snapshot
+from matview.storage.table import VersionedTable
+from matview.versions.layout import RID
+from matview.versions.tuples import Operation
+
+SMALL_FILE_ROWS = 100_000
+ROWS_PER_FILE = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much overlay a table may gather: files, and tuples as a share of the base but at least `least`."""
+
+    files: int
+    share: float
+    least: int
+
+    def tuples(self, base_rows: int) -> int:
+        return max(self.least, int(self.share * base_rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What a snapshot calls for."""
+
+    merge: bool
+    fold: bool
+    compact: tuple[DataFile, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.merge or self.fold or bool(self.compact)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """The outcome: files to take out, directories to write, in one Delta commit."""
+
+    remove: tuple[DataFile, ...]
+    add: tuple[DataFile, ...]
+
+
+def due(snapshot: Snapshot, bounds: Bounds) -> Due:
+    """By counting files and tuples only: nothing is read."""
+    base_rows = sum(f.rows for f in snapshot.base)
+    overlay_rows = sum(f.rows for f in snapshot.overlay)
+    small = tuple(f for f in snapshot.base if f.rows < SMALL_FILE_ROWS)
+    return Due(
+        merge=len(snapshot.overlay) > bounds.files,
+        fold=overlay_rows > bounds.tuples(base_rows),
+        compact=small if len(small) > bounds.files else (),
+    )
+
+
+def choose(hidden: Sequence[tuple[DataFile, int]], overlay_rows: int, bound: int) -> tuple[DataFile, ...]:
+    """The densest files first, until what stays in the overlay is at most half the bound."""
+    ranked = sorted(hidden, key=lambda pair: pair[1] / max(1, pair[0].rows), reverse=True)
+    chosen: list[DataFile] = []
+    left = overlay_rows
+    for file, count in ranked:
+        if left <= bound // 2 or count == 0:
+            break
+        chosen.append(file)
+        left -= count
+    return tuple(chosen)
+
+
+class Folder:
+    """Rewrites files of one table; `horizon` is the least version that any open session needs."""
+
+    def __init__(self, table: VersionedTable, snapshot: Snapshot, horizon: int, token: int) -> None:
+        self._table = table
+        self._snapshot = snapshot
+        self._horizon = horizon
+        self._token = token
+
+    def hidden(self) -> list[tuple[DataFile, int]]:
+        """For each base file, how many of its tuples the overlay hides."""
+        return self._count_by_file(self._table.hiders(self._snapshot.overlay).select(RID).distinct())
+
+    def garbage(self) -> list[tuple[DataFile, int]]:
+        """For each base file, how many of its tuples are void, or deleted and needed by no session."""
+        newest = self._newest(self._snapshot.files)
+        return self._count_by_file(newest.where(~self._needed()).select(RID))
+
+    def _count_by_file(self, rids: DataFrame) -> list[tuple[DataFile, int]]:
+        table, by_name = self._table, {f.path.rsplit("/", 1)[-1]: f for f in self._snapshot.base}
+        if not by_name:
+            return []
+        paths = [table.files.spark_uri(f.path) for f in self._snapshot.base]
+        base = table.engine.spark.read.schema(table.engine.struct(((RID, "bigint"),))).parquet(*paths)
+        named = base.select(RID, F.col("_metadata.file_name").alias("__file"))
+        rows = named.join(F.broadcast(rids), RID, "left_semi").groupBy("__file").count().collect()
+        return [(by_name[row["__file"]], row["count"]) for row in rows]
+
+    def merge(self, directory: str) -> Rewrite:
+        """One overlay file of all."""
+        newest = self._newest(self._snapshot.overlay).hint("rebalance", 1)
+        return Rewrite(self._snapshot.overlay, self._write(newest, directory, Level.OVERLAY))
+
+    def fold(self, files: Sequence[DataFile], directory: str, cluster_by: Sequence[str]) -> Rewrite:
+        """The given base files anew, with what the overlay has for them; the rest of the overlay as one file."""
+        whole = len(files) == len(self._snapshot.base)
+        base = self._table.tuples(files)
+        overlay = self._newest(self._snapshot.overlay) if self._snapshot.overlay else None
+        rows = self._table.latest(files, self._snapshot.overlay)
+        rest: tuple[DataFile, ...] = ()
+        if overlay is not None:
+            rids = base.select(RID)
+            rows = rows.unionByName(overlay if whole else overlay.join(rids, RID, "left_semi"))
+            if not whole:
+                left = overlay.join(rids, RID, "left_anti").hint("rebalance", 1)
+                rest = self._write(left, f"{directory}-rest", Level.OVERLAY)
+        folded = self._laid_out(rows.where(self._needed()), sum(f.rows for f in files), cluster_by)
+        added = self._write(folded, directory, Level.BASE)
+        return Rewrite((*files, *self._snapshot.overlay), (*added, *rest))
+
+    def _newest(self, files: Sequence[DataFile]) -> DataFrame:
+        """As `latest`, but with void tuples, which have to go on hiding."""
+        return self._table.newest(files, self._snapshot.overlay)
+
+    def _needed(self) -> F.Column:
+        vn, op = F.col(self._table.layout.vn(1)), F.col(self._table.layout.op(1))
+        collectable = (op == int(Operation.DELETE)) & (vn <= self._horizon)
+        return ~(collectable | (op == int(Operation.VOID)))
+
+    def _laid_out(self, rows: DataFrame, count: int, cluster_by: Sequence[str]) -> DataFrame:
+        return laid_out(rows, count, cluster_by)
+
+    def _write(self, rows: DataFrame, directory: str, level: Level) -> tuple[DataFile, ...]:
+        written = self._table.engine.write(rows, self._table.files, directory, (level,), {"n": F.count(F.lit(1))})
+        return written.files
+
+
+def laid_out(rows: DataFrame, count: int, cluster_by: Sequence[str]) -> DataFrame:
+    """Many tuples in files of a good size; sorted by the clustering columns, if any, so that statistics prune."""
+    files = max(1, -(-count // ROWS_PER_FILE))
+    columns = [F.col(f"`{name.replace('`', '``')}`") for name in cluster_by]
+    if columns:
+        return rows.repartitionByRange(files, *columns).sortWithinPartitions(*columns)
+    return rows.coalesce(files) if count >= SMALL_FILE_ROWS else rows.hint("rebalance", 1)

@@ -1,0 +1,77 @@
+"""A versioned table: its record, its layout, its Delta log, and its tuples as Spark sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from matview.algebra.schema import Schema
+from matview.storage.delta import DeltaFiles
+from matview.storage.engine import LEVEL, Engine
+from matview.storage.files import Files
+from matview.storage.snapshot import DataFile, Level
+from matview.versions.layout import RID, RID_TYPE, VN_TYPE, Layout
+from matview.versions.tuples import Operation
+
+
+class VersionedTable:
+    """One table directory; the same object serves readers and the maintenance transaction."""
+
+    def __init__(self, id: int, name: str, schema: Schema, versions: int, files: Files, engine: Engine) -> None:
+        self.id = id
+        self.name = name
+        self.layout = Layout(schema, versions)
+        self.files = files
+        self.engine = engine
+        self.log = DeltaFiles(files, lambda: delta_fields(engine.struct(self.layout.columns)))
+
+    @property
+    def schema(self) -> Schema:
+        return self.layout.schema
+
+    def tuples(self, data: Sequence[DataFile]) -> DataFrame:
+        """The stored tuples of the given files, hidden ones included, with `__level`."""
+        return self.engine.scan(self.files, data, self.layout.columns)
+
+    def hiders(self, overlay: Sequence[DataFile]) -> DataFrame:
+        """Which tuples the overlay has a newer state of: `__rid` and `__vn1`."""
+        return self.engine.scan(self.files, overlay, ((RID, RID_TYPE), (self.layout.vn(1), VN_TYPE))).drop(LEVEL)
+
+    def newest(self, data: Sequence[DataFile], overlay: Sequence[DataFile]) -> DataFrame:
+        """The tuples in `data` that `overlay` does not hide: each tuple once, in its newest stored state."""
+        tuples = self.tuples(data)
+        if not overlay:
+            return tuples
+        vn = self.layout.vn(1)
+        later = self.hiders(overlay).select(F.col(RID).alias("__later_rid"), F.col(vn).alias("__later_vn"))
+        hides = (F.col(LEVEL) == Level.BASE.value) | (F.col("__later_vn") > F.col(vn))
+        return tuples.join(F.broadcast(later), (F.col(RID) == F.col("__later_rid")) & hides, "left_anti")
+
+    def latest(self, data: Sequence[DataFile], overlay: Sequence[DataFile]) -> DataFrame:
+        """As `newest`, without void tuples; logically deleted ones are there."""
+        return self.newest(data, overlay).where(F.col(self.layout.op(1)) != int(Operation.VOID))
+
+
+def delta_fields(struct: StructType) -> list[Mapping[str, object]]:
+    """Spark's fields as a Delta schema has them; what Delta has no type for is declared as the integer it is stored as."""
+    return [{**field.jsonValue(), "type": _delta_type(field.jsonValue()["type"])} for field in struct.fields]
+
+
+def _delta_type(spark_type: object) -> object:
+    match spark_type:
+        case str() if spark_type.startswith("interval"):
+            return "integer" if "year" in spark_type or "month" in spark_type else "long"
+        case str() if spark_type.startswith("time("):
+            return "long"
+        case str():
+            return spark_type
+        case {"type": "array", "elementType": element, **rest}:
+            return {**rest, "type": "array", "elementType": _delta_type(element)}
+        case {"type": "map", "keyType": key, "valueType": value, **rest}:
+            return {**rest, "type": "map", "keyType": _delta_type(key), "valueType": _delta_type(value)}
+        case {"type": "struct", "fields": fields}:
+            return {"type": "struct", "fields": [{**f, "type": _delta_type(f["type"])} for f in fields]}
+    return spark_type

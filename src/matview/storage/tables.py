@@ -1,0 +1,29 @@
+"""The tables of a warehouse: records of the catalog become versioned tables, each opened once."""
+
+from __future__ import annotations
+
+import threading
+
+from matview.catalog.records import NewTable, TableRecord
+from matview.storage.engine import Engine
+from matview.storage.files import Files
+from matview.storage.table import VersionedTable
+
+
+class OpenTables:
+    """Opened tables, by id and number of versions."""
+
+    def __init__(self, root: Files, engine: Engine) -> None:
+        self.root = root
+        self.engine = engine
+        self._lock = threading.Lock()
+        self._open: dict[tuple[int, int], VersionedTable] = {}
+
+    def table(self, record: TableRecord | NewTable, versions: int) -> VersionedTable:
+        with self._lock:
+            found = self._open.get((record.id, versions))
+            if found is None:
+                files = self.root.under(record.directory)
+                found = VersionedTable(record.id, record.name, record.schema, versions, files, self.engine)
+                self._open[(record.id, versions)] = found
+            return found

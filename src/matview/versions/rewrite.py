@@ -1,0 +1,189 @@
+"""The logical relation at a version, as a query over stored tuples (section 4.1; section 5 for n versions).
+
+    SELECT CASE WHEN __vn2 > s THEN __pre2_c WHEN __vn1 > s THEN __pre1_c ELSE c END AS c, ...     the least tupleVN > s
+    FROM tuples t LEFT ANTI JOIN overlay o ON o hides t                                             one tuple per __rid
+    WHERE CASE WHEN __vn2 > s THEN __op2 <> 1 WHEN __vn1 > s THEN __op1 <> 1 ELSE __op1 <> 3 END    Table 1
+
+Oldest slot first: tupleVNs fall from slot to slot, so the first one later than s is the least, and a null slot falls
+through. Whatever the snapshot's facts rule out is left out; with nothing later than s and no deleted tuple the reading
+is a plain projection. A user's query is not touched beyond its table references: each becomes such a reading under the
+name it had (`references.rewrite_query`), so that every place where a column can stand reads the right version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+
+from matview.versions.decide import Version, seen
+from matview.versions.expiry import Grain, expired_message, table_expired
+from matview.versions.facts import Facts
+from matview.versions.layout import BASE, COUNT, LEVEL, RID, Layout
+from matview.versions.pruning import Predicate, implied
+from matview.versions.references import named, rewrite_query, table_references
+from matview.versions.tuples import Operation
+
+__all__ = ["Dialect", "Facts", "Hide", "reading", "rewrite_query", "table_references"]
+
+Hide = Literal["anti_join", "not_exists"]
+Dialect = Literal["spark", "duckdb", "postgres"]
+Branches = list[tuple[exp.Expr, exp.Expr]]
+
+TUPLES = "__t"
+HIDERS = "__o"
+REPEATS = "__r"
+
+# An expired tuple ends the query where the dialect has a function for that. PostgreSQL has none: use grain 'table'.
+_RAISE: dict[Dialect, str] = {"spark": "RAISE_ERROR", "duckdb": "ERROR"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """One reading: what is stored, at which version, and what is known about the tuples."""
+
+    layout: Layout
+    session_vn: int
+    facts: Facts
+    grain: Grain
+    dialect: Dialect
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """The slots that may hold a change later than the session's version, oldest first."""
+        return self.facts.later_slots(self.session_vn)
+
+    def column(self, name: str) -> exp.Expr:
+        return exp.column(name, table=TUPLES, quoted=True)
+
+    def later(self, i: int, by: int = 0) -> exp.Expr:
+        """tupleVN_i > sessionVN + by."""
+        return exp.GT(this=self.column(self.layout.vn(i)), expression=exp.Literal.number(self.session_vn + by))
+
+
+def reading(
+    layout: Layout,
+    session_vn: int,
+    facts: Facts,
+    tuples: exp.Expr,
+    overlay: exp.Expr | None,
+    *,
+    hide: Hide = "anti_join",
+    grain: Grain = "table",
+    predicates: Iterable[Predicate] = (),
+    dialect: Dialect = "spark",
+) -> exp.Select:
+    """The relation as of `session_vn`: exactly the user's columns, in order.
+
+    `tuples` is a relation with the stored columns and `__level`, over base and overlay files; files in which no row can
+    match the predicates may be left out. `overlay` is over all overlay files, none left out: it tells what is hidden.
+    """
+    facts.check(layout)
+    reader = _Reader(layout, session_vn, facts, grain, dialect)
+    values = [exp.alias_(_value(reader, name), name, quoted=True) for name in layout.schema.names]
+    select = exp.select(*values).from_(named(tuples, exp.to_identifier(TUPLES)))
+    if facts.has_overlay and overlay is not None:
+        select = _hiding(select, overlay, hide, dialect)
+    if layout.schema.is_bag and facts.greatest_count > 1:
+        select = _repeated(select, _value(reader, COUNT), dialect)
+    skipping = implied(predicates, layout, session_vn, facts, grain, row=TUPLES)
+    conditions = [condition for condition in (skipping, _visible(reader)) if condition is not None]
+    return select.where(*conditions, copy=False) if conditions else select
+
+
+# values and visibility ------------------------------------------------------------------------------------------------
+
+
+def _value(reader: _Reader, name: str) -> exp.Expr:
+    """The value of a column at the session's version; of a tuple that is not there then, anything."""
+    if name not in reader.layout.updatable:
+        return reader.column(name)
+    slots = [i for i in reader.slots if _shown(reader, i, Version.PRE_UPDATE) != exp.false()]
+    branches = [(reader.later(i), reader.column(reader.layout.pre(i, name))) for i in slots]
+    return _case(branches, reader.column(name))
+
+
+def _visible(reader: _Reader) -> exp.Expr | None:
+    """The tuple is there at the session's version (Table 1); None if that holds for every tuple."""
+    slots: Branches = [(reader.later(i), _shown(reader, i, Version.PRE_UPDATE)) for i in reader.slots]
+    current = _shown(reader, 1, Version.CURRENT)
+    if not _raises(reader) and all(shown == exp.true() for shown in (*(s for _, s in slots), current)):
+        return None
+    if not _raises(reader) and [s for _, s in slots] == [exp.false()] and current == exp.true():
+        return exp.LTE(this=reader.column(reader.layout.vn(1)), expression=exp.Literal.number(reader.session_vn))
+    return _case([*_void(reader), *_expired(reader), *slots], current)
+
+
+def _shown(reader: _Reader, i: int, version: Version) -> exp.Expr:
+    """operation_i is one under which Table 1 has that version read; constant if the facts leave no choice."""
+    most = reader.facts.greatest_op if i == 1 else Operation.DELETE
+    possible = {o for o in Operation if o <= most}
+    wanted, unwanted = possible & seen(version), possible - seen(version)
+    if not wanted or not unwanted:
+        return exp.convert(not unwanted)
+    column = reader.column(reader.layout.op(i))
+    if len(unwanted) == 1:
+        return exp.NEQ(this=column, expression=exp.Literal.number(int(unwanted.pop())))
+    return exp.In(this=column, expressions=[exp.Literal.number(int(o)) for o in sorted(wanted)])
+
+
+def _void(reader: _Reader) -> Branches:
+    """A void tuple is seen at no version, whatever its older slots say, and so expires at none."""
+    if reader.facts.greatest_op < Operation.VOID or not (_raises(reader) or len(reader.slots) > 1):
+        return []
+    column = reader.column(reader.layout.op(1))
+    return [(exp.EQ(this=column, expression=exp.Literal.number(int(Operation.VOID))), exp.false())]
+
+
+def _raises(reader: _Reader) -> bool:
+    expirable = reader.grain == "tuple" and reader.dialect in _RAISE
+    return expirable and table_expired(reader.session_vn, reader.facts, reader.layout)
+
+
+def _expired(reader: _Reader) -> Branches:
+    """Case 3 of section 5 ends the query. It stands before the branches that would read such a tuple wrongly."""
+    if not _raises(reader):
+        return []
+    message = exp.Literal.string(expired_message(reader.session_vn))
+    error = exp.Anonymous(this=_RAISE[reader.dialect], expressions=[message])
+    return [(reader.later(reader.layout.slots, by=1), exp.cast(error, "boolean"))]
+
+
+def _case(branches: Branches, otherwise: exp.Expr) -> exp.Expr:
+    case = exp.Case()
+    for condition, result in branches:
+        case = case.when(condition, result, copy=False)
+    return case.else_(otherwise, copy=False) if branches else otherwise
+
+
+# hiding and repeating -------------------------------------------------------------------------------------------------
+
+
+def _hiding(select: exp.Select, overlay: exp.Expr, hide: Hide, dialect: Dialect) -> exp.Select:
+    """One tuple per `__rid`: an overlay tuple hides the base tuple and overlay tuples with an older tupleVN_1."""
+
+    def column(name: str, table: str) -> exp.Expr:
+        return exp.column(name, table=table, quoted=True)
+
+    base = exp.EQ(this=column(LEVEL, TUPLES), expression=exp.Literal.string(BASE))
+    newer = exp.GT(this=column("__vn1", HIDERS), expression=column("__vn1", TUPLES))
+    same = exp.EQ(this=column(RID, TUPLES), expression=column(RID, HIDERS))
+    hidden = exp.and_(same, exp.or_(base, newer))
+    hiders = named(overlay, exp.to_identifier(HIDERS))
+    if hide == "not_exists":
+        return select.where(exp.Exists(this=exp.select("1").from_(hiders).where(hidden)).not_(), copy=False)
+    joined = select.join(hiders, on=hidden, join_type="left anti", copy=False)
+    return joined.hint(f"BROADCAST({HIDERS})", dialect="spark", copy=False) if dialect == "spark" else joined
+
+
+def _repeated(select: exp.Select, count: exp.Expr, dialect: Dialect) -> exp.Select:
+    """A bag's rows as often as they occur; a row that is not there has a null count or is filtered out besides."""
+    alias = exp.TableAlias(this=exp.to_identifier(REPEATS), columns=[exp.to_identifier("__i")])
+    if dialect == "spark":
+        zeros = exp.Anonymous(this="ARRAY_REPEAT", expressions=[exp.Literal.number(0), exp.cast(count, "int")])
+        select.append("laterals", exp.Lateral(this=exp.Explode(this=zeros), view=True, alias=alias))
+        return select
+    series = exp.Anonymous(this="GENERATE_SERIES", expressions=[exp.Literal.number(1), count])
+    return select.join(exp.Lateral(this=series, alias=alias), join_type="cross", copy=False)

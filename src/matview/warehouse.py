@@ -1,0 +1,220 @@
+"""The warehouse: the one object that users hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from types import TracebackType
+
+from pyspark.sql import DataFrame, SparkSession
+from sqlglot import exp
+
+from matview.catalog.catalog import Catalog
+from matview.catalog.records import Grain, SessionRecord, TableRecord, TransactionRecord
+from matview.errors import NotAWarehouse, SessionClosed, SessionExpired, WarehouseClosed
+from matview.maintain.collect import Collected, collect
+from matview.maintain.policy import CommitPolicy
+from matview.maintain.transaction import MaintenanceTransaction, Outcome, Step
+from matview.maintain.versions import raise_versions
+from matview.maintain.working import Counts
+from matview.opening import create_catalog, open_catalog
+from matview.reading.extended import extended_relation
+from matview.reading.heart import Heart
+from matview.reading.session import ReaderSession
+from matview.reading.status import Status, status_of
+from matview.settings import Settings
+from matview.spark.session import spark_session
+from matview.sql import statements as st
+from matview.sql.parse import parse_one
+from matview.storage.engine import Engine
+from matview.storage.files import Files
+from matview.storage.runtime import Runtime
+from matview.storage.tables import OpenTables
+
+Spark = SparkSession | Callable[[], SparkSession]
+"""A session, or a way to start one when it is first needed."""
+
+
+class Warehouse:
+    """Tables in `path`, versions and sessions in the catalog. Threads may share it; processes each open their own."""
+
+    def __init__(self, path: str, catalog: Catalog, spark: Spark, settings: Settings) -> None:
+        engine = Engine(spark)
+        self.path = path
+        self._runtime = Runtime(catalog, engine, OpenTables(Files(path), engine), settings)
+        self._heart = Heart(catalog, settings.session_ttl)
+        self._closed = False
+
+    @property
+    def spark(self) -> SparkSession:
+        return self._runtime.engine.spark
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._runtime.catalog
+
+    # changing ---------------------------------------------------------------------------------------------------------
+
+    def sql(self, text: str) -> DataFrame | Outcome:
+        """One statement: a query reads the newest version, a change is a maintenance transaction of its own."""
+        return self.run(parse_one(text))
+
+    def run(self, statement: st.Statement) -> DataFrame | Outcome:
+        self._require_open()
+        match statement:
+            case st.Query(query):
+                with self.session() as session:
+                    return session.query(query)
+            case st.ShowTables():
+                return self._frame([(t.name, t.directory) for t in self.tables()], "table string, directory string")
+            case st.Describe(table):
+                return self._describe(table)
+            case st.SetVersions(versions):
+                return self.set_versions(versions)
+            case _:
+                with self.transaction() as tx:
+                    tx.run(statement)
+                    return tx.commit()
+
+    def transaction(
+        self, *, wait: float | None = None, commit: CommitPolicy | None = None, step: Step | None = None
+    ) -> MaintenanceTransaction:
+        """Several statements, all or nothing. `wait`: how long for another to end; `commit`: when to commit."""
+        self._require_open()
+        self._runtime.engine.start()  # before the lease is taken: nobody has to wait while Spark starts
+        return MaintenanceTransaction(self._runtime, wait=wait, policy=commit, step=step)
+
+    def set_versions(self, versions: int) -> Outcome:
+        """Keeps more versions from now on; no data is rewritten, older files read as having empty slots."""
+        self._require_open()
+        raise_versions(self._runtime, versions)
+        return Outcome(Counts())
+
+    def gc(self, *, wait: float | None = None) -> Collected:
+        """Collects what no session, and no plan within the retention, can need."""
+        self._require_open()
+        return collect(self._runtime, wait=wait)
+
+    # reading ----------------------------------------------------------------------------------------------------------
+
+    def session(self, *, grain: Grain = "table") -> ReaderSession:
+        """Pins the current version. `grain` says how expiry is told: 'tuple' (exact), 'table', or 'global'."""
+        self._require_open()
+        settings = self._runtime.settings
+        record = self.catalog.sessions.open(self._runtime.holder, grain, settings.session_ttl)
+        return ReaderSession(self._runtime, self._heart, record)
+
+    def attach(self, session_id: str) -> ReaderSession:
+        """A session that is open already, perhaps opened by another process; it is kept alive from here as well."""
+        self._require_open()
+        record = self.catalog.sessions.get(session_id)
+        if record is None or record.reason == "closed":
+            what = f"there is no open session {session_id!r}"
+            raise SessionClosed(what, help="`matview session list` shows those there are")
+        if not record.live(self.catalog.now()) or not self.catalog.sessions.heartbeat(session_id):
+            raise SessionExpired(f"session {session_id} has ended: {_ending(record)}")
+        return ReaderSession(self._runtime, self._heart, record)
+
+    def versions(self, table: str) -> DataFrame:
+        """The extended relation of the paper: tuple_vn, operation, the columns, and pre_ of the updatable ones."""
+        record = self.table(table)
+        opened = self._runtime.tables.table(record, self.catalog.version().versions)
+        snapshot = opened.log.load()
+        return extended_relation(opened, opened.latest(snapshot.files, snapshot.overlay))
+
+    # looking ----------------------------------------------------------------------------------------------------------
+
+    def tables(self, version: int | None = None) -> list[TableRecord]:
+        """The tables there are, now or at a version."""
+        self._require_open()
+        return self.catalog.tables.live(self.catalog.version().current_vn if version is None else version)
+
+    def table(self, name: str, version: int | None = None) -> TableRecord:
+        """The table of that name, now or at a version; UnknownTable says which there are."""
+        self._require_open()
+        reference = exp.Table(this=exp.to_identifier(name, quoted=True))
+        return self._runtime.record(reference, self.catalog.version().current_vn if version is None else version)
+
+    def sessions(self, *, open_only: bool = True) -> list[SessionRecord]:
+        self._require_open()
+        return list(self.catalog.sessions.list(open_only=open_only))
+
+    def history(self, limit: int = 20) -> list[TransactionRecord]:
+        """Maintenance transactions, the newest first."""
+        self._require_open()
+        return self.catalog.transactions.history(limit)
+
+    def status(self) -> Status:
+        """The warehouse at one glance."""
+        self._require_open()
+        return status_of(self.catalog, self._runtime.tables.root, self.path)
+
+    def _describe(self, table: str) -> DataFrame:
+        schema = self.table(table).schema
+        rows = [(c.name, c.type, c.nullable, c.name in schema.key) for c in schema.columns]
+        return self._frame(rows, "column string, type string, nullable boolean, key boolean")
+
+    def _frame(self, rows: list[tuple[object, ...]], schema: str) -> DataFrame:
+        return self.spark.createDataFrame(rows, schema)
+
+    # the end ----------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Gives the catalog back; Spark is left to whoever made it."""
+        if not self._closed:
+            self._closed = True
+            self._heart.stop()
+            self.catalog.close()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise WarehouseClosed(f"the warehouse {self.path} was closed")
+
+    def __enter__(self) -> Warehouse:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_warehouse(
+    path: str | os.PathLike[str],
+    versions: int | None = None,
+    spark: Spark | None = None,
+    *,
+    catalog: str | None = None,
+    create: bool = True,
+    settings: Settings | None = None,
+) -> Warehouse:
+    """The warehouse at `path`, made on first use with so many versions (3 if nothing is said).
+
+    `catalog` is the URL of a PostgreSQL database where several machines take part; a SQLite file otherwise. `versions`
+    on a warehouse that has fewer raises them. Without `spark`, one is started when it is first needed.
+    """
+    root = os.fspath(path)
+    opened = _open_or_create(root, versions, catalog) if create else open_catalog(root, catalog)
+    made = Warehouse(root, opened, _spark(spark), settings or Settings())
+    if versions is not None and versions > opened.version().versions:
+        made.set_versions(versions)
+    return made
+
+
+def _open_or_create(root: str, versions: int | None, url: str | None) -> Catalog:
+    try:
+        return open_catalog(root, url)
+    except NotAWarehouse:
+        return create_catalog(root, versions, url)
+
+
+def _spark(given: Spark | None) -> Spark:
+    if given is None:
+        return lambda: spark_session(None)
+    return given if callable(given) else spark_session(given)
+
+
+def _ending(record: SessionRecord) -> str:
+    if record.reason == "expired":
+        return f"version {record.version} can no longer be told"
+    return f"nothing was heard of it for its {record.ttl:g} seconds to live"

@@ -1,0 +1,68 @@
+"""Garbage files, settings and observations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from matview.catalog import Catalog, CatalogChanges, GarbageFile, Lease
+
+from .conftest import Hands
+
+
+def test_garbage_ages_and_is_forgotten(catalog: Catalog, hands: Hands, maintain: Callable[..., Lease]) -> None:
+    first, second = GarbageFile(1, "part-1"), GarbageFile(2, "part-2")
+    maintain(catalog, CatalogChanges(garbage=(first,)))
+    hands.forward(10)
+    maintain(catalog, CatalogChanges(garbage=(second,)))
+    assert catalog.garbage.older_than(0) == [first, second]
+    assert catalog.garbage.older_than(10) == [first]
+    assert catalog.garbage.older_than(10.5) == []
+    assert catalog.garbage.of(2) == [second]
+    assert catalog.garbage.of(3) == []
+    lease = catalog.lease.acquire("collector", 60)
+    catalog.garbage.forget(lease, [first, GarbageFile(9, "never known")])
+    assert catalog.garbage.older_than(0) == [second]
+
+
+def test_garbage_told_twice_counts_from_the_second_time(catalog: Catalog, hands: Hands) -> None:
+    lease = catalog.lease.acquire("folder", 60)
+    file = GarbageFile(1, "part-1")
+    catalog.transactions.housekeeping(lease, [file, file])
+    hands.forward(10)
+    catalog.transactions.housekeeping(lease, [file])
+    assert catalog.garbage.older_than(1) == []
+    assert catalog.garbage.older_than(0) == [file]
+
+
+def test_settings(catalog: Catalog, other: Catalog, hands: Hands) -> None:
+    assert len(catalog.settings.get("warehouse_id") or "") == 36
+    assert float(catalog.settings.get("created_at") or 0) == hands.now
+    assert catalog.settings.get("colour") is None
+    catalog.settings.set("colour", "blue")
+    other.settings.set("colour", "grün")
+    assert catalog.settings.get("colour") == "grün"
+
+
+@pytest.mark.conforms("Q13")
+def test_observations(catalog: Catalog, hands: Hands) -> None:
+    """Two transactions of 5 and 7 seconds with 20 between them, an aborted one in the gap, two sessions."""
+    ended = catalog.sessions.open("reader", "tuple", 900)
+    for length, outcome in ((5, "commit"), (3, "abort"), (7, "commit")):
+        lease = catalog.lease.acquire("keeper", 60)
+        catalog.transactions.begin(lease)
+        hands.forward(length)
+        if outcome == "commit":
+            catalog.transactions.commit(lease, CatalogChanges())
+        else:
+            catalog.transactions.abort(lease, error="no")
+        catalog.lease.release(lease)
+        hands.forward({5: 11, 3: 6, 7: 0}[length])
+    catalog.sessions.close(ended.id)
+    catalog.sessions.open("reader", "tuple", 900)
+    hands.forward(2)
+    seen = catalog.observations()
+    assert (seen.durations, seen.gaps) == ((5.0, 7.0), (20.0,))
+    assert (seen.session_lengths, seen.session_ages) == ((32.0,), (2.0,))
+    assert catalog.observations(limit=1).durations == (7.0,)

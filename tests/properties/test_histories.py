@@ -1,0 +1,109 @@
+"""Whatever maintenance does, every session reads the one state that its version had, and the slots are the paper's."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+from histories import Generator, Model, State
+
+import matview
+from matview import Settings
+from matview.errors import SessionExpired
+from matview.versions.tuples import Operation
+
+# folds and merges after nearly every transaction, files removed at once
+EAGER = Settings(fold_files=2, fold_least=4, fold_share=0.2, file_retention=0.0)
+
+
+@pytest.mark.conforms("Q3", "Q4", "Q5", "Q6", "Q7", "Q10", "Q11", "Q12", "Q16")
+@pytest.mark.parametrize(("seed", "versions", "rounds"), [(1, 2, 9), (2, 3, 9), (3, 5, 9)])
+def test_every_session_reads_its_version(seed: int, versions: int, rounds: int, spark: Any, tmp_path: Path) -> None:
+    with matview.open(tmp_path / "wh", versions=versions, spark=spark, settings=EAGER) as warehouse:
+        History(warehouse, seed, versions).run(rounds)
+
+
+class History:
+    def __init__(self, warehouse: matview.Warehouse, seed: int, versions: int) -> None:
+        self.warehouse = warehouse
+        self.random = random.Random(seed)
+        warehouse.sql("CREATE TABLE k (id INT PRIMARY KEY, a INT, b STRING)")
+        warehouse.sql("CREATE TABLE g (x INT, y STRING)")
+        self.model = Model(versions, current=3, states={3: State()})
+        self.generator = Generator(seed, self.model, warehouse.spark)
+        self.sessions: list[matview.ReaderSession] = []
+
+    def run(self, rounds: int) -> None:
+        for _ in range(rounds):
+            self.sessions.append(self.warehouse.session(grain=self.random.choice(["tuple", "table"])))
+            self.transact()
+            for session in list(self.sessions):
+                self.check_session(session)
+            if self.random.random() < 0.3:
+                self.warehouse.gc()
+                self.forget_collected()
+            self.check_slots()
+
+    def transact(self) -> None:
+        keep = self.random.random() > 0.15
+        with self.warehouse.transaction() as tx:
+            self.model.begin(tx.version)
+            for _ in range(self.random.randint(1, 3)):
+                self.generator.statement()(tx)
+            assert_state(self.model.working, tx)
+            if not keep:
+                tx.rollback()
+                return
+            outcome = tx.commit()
+        if outcome.version is not None:
+            self.model.commit(outcome.version)
+
+    def check_session(self, session: matview.ReaderSession) -> None:
+        try:
+            assert_state(self.model.states[session.version], session)
+        except (SessionExpired, PySparkException) as error:
+            assert SessionExpired.code in str(error)  # at the grain of tuples it is Spark that raises, inside the query
+            overlapped = self.model.current - session.version
+            assert overlapped > self.model.versions - 1, f"expired after {overlapped} transactions"
+            self.sessions.remove(session)
+
+    def stored(self) -> dict[int, Any]:
+        return {row["id"]: row for row in self.warehouse.versions("k").collect()}
+
+    def forget_collected(self) -> None:
+        """Deleted tuples that were collected are gone from the model, too; nothing else may be gone."""
+        there = self.stored()
+        for key in [key for key in self.model.stored if key not in there]:
+            assert self.model.stored[key].newest.operation is Operation.DELETE
+            del self.model.stored[key]
+
+    def check_slots(self) -> None:
+        self.forget_collected()  # folding leaves out what nobody needs
+        there = self.stored()
+        assert set(there) == set(self.model.stored)
+        for key, expected in self.model.stored.items():
+            assert slots_of(there[key], self.model.versions) == [
+                (s.vn, s.operation.name.lower(), s.pre or (None, None)) for s in expected.slots
+            ], key
+            assert (there[key]["a"], there[key]["b"]) == expected.current
+
+
+def slots_of(row: Any, versions: int) -> list[tuple[int, str, tuple[object, ...]]]:
+    found = []
+    for i in range(1, versions):
+        end = "" if versions == 2 else f"_{i}"
+        if row[f"tuple_vn{end}"] is not None:
+            found.append((row[f"tuple_vn{end}"], row[f"operation{end}"], (row[f"pre_a{end}"], row[f"pre_b{end}"])))
+    return found
+
+
+def assert_state(expected: State, reader: Any) -> None:
+    keyed = sorted(tuple(row) for row in reader.sql("SELECT id, a, b FROM k").collect())
+    key = lambda row: (row[0], str(row))  # noqa: E731
+    assert sorted(keyed, key=key) == sorted(((i, *row) for i, row in expected.keyed.items()), key=key)
+    assert Counter(tuple(row) for row in reader.sql("SELECT x, y FROM g").collect()) == +expected.bag

@@ -1,0 +1,116 @@
+"""What goes in comes out: every type, null everywhere but in the key, names of any kind."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import matview
+from matview.errors import BadDefinition, BadValue, TypeMismatch
+
+ATOMIC = {
+    "boolean": ("true", "false"),
+    "tinyint": ("CAST(-128 AS TINYINT)", "CAST(127 AS TINYINT)"),
+    "smallint": ("CAST(-32768 AS SMALLINT)", "CAST(7 AS SMALLINT)"),
+    "int": ("-2147483648", "2147483647"),
+    "bigint": ("-9223372036854775807", "9223372036854775807"),
+    "float": ("CAST('NaN' AS FLOAT)", "CAST(1.5 AS FLOAT)"),
+    "double": ("CAST('Infinity' AS DOUBLE)", "CAST(-0.1 AS DOUBLE)"),
+    "decimal(38,10)": ("1234567890123456789012345678.0123456789", "-0.0000000001"),
+    "decimal(5,0)": ("99999", "-1"),
+    "string": ("'grüße {x} \\'quoted\\''", "''"),
+    "varchar(5)": ("'abcde'", "''"),
+    "char(4)": ("'ab'", "'abcd'"),
+    "binary": ("X'00FF10'", "X''"),
+    "date": ("DATE '0001-01-01'", "DATE '9999-12-31'"),
+    "timestamp": ("TIMESTAMP '2024-03-31 02:30:00.123456'", "TIMESTAMP '1969-12-31 23:59:59.999999'"),
+    "timestamp_ntz": ("TIMESTAMP_NTZ '2024-03-31 02:30:00.123456'", "TIMESTAMP_NTZ '1900-01-01 00:00:00'"),
+    "interval day to second": ("INTERVAL '3 04:05:06.000007' DAY TO SECOND", "INTERVAL '-1' DAY"),
+    "interval year to month": ("INTERVAL '2-3' YEAR TO MONTH", "INTERVAL '-5' MONTH"),
+    "array<int>": ("array(1, NULL, 3)", "array()"),
+    "map<string,decimal(10,2)>": ("map('a', 1.10, 'b', NULL)", "map()"),
+    "struct<x:int,y:array<string>>": ("named_struct('x', 1, 'y', array('p'))", "named_struct('x', NULL, 'y', NULL)"),
+}
+
+
+def plain(value: object) -> object:
+    return "NaN" if value != value else value
+
+
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "bag"])
+def test_every_type_comes_back_exactly(keyed: bool, spark: Any, tmp_path: Path) -> None:
+    columns = ", ".join(f"c{i} {kind.upper()}" for i, kind in enumerate(ATOMIC))
+    key = ", PRIMARY KEY (id)" if keyed else ""
+    first, second = (", ".join(pair[i] for pair in ATOMIC.values()) for i in (0, 1))
+    nulls = ", ".join("NULL" for _ in ATOMIC)
+    with matview.open(tmp_path / "wh", spark=spark) as warehouse:
+        warehouse.sql(f"CREATE TABLE t (id INT, {columns}{key})")
+        warehouse.sql(f"INSERT INTO t SELECT 1, {first} UNION ALL SELECT 2, {second} UNION ALL SELECT 3, {nulls}")
+        expected_types = dict(warehouse.sql("SELECT * FROM t").dtypes)
+        session = warehouse.session()
+        if keyed:
+            warehouse.sql("UPDATE t SET c3 = 5 WHERE id <> 2")
+        warehouse.sql("DELETE FROM t WHERE id = 2")
+        got = {row["id"]: row for row in session.sql("SELECT * FROM t").collect()}
+        for number, values in ((1, first), (2, second), (3, nulls)):
+            made = spark.sql(f"SELECT {', '.join(f'CAST({v} AS {k})' if k[:4] not in ('char', 'varc') else v for v, k in zip([p[number - 1] if number < 3 else 'NULL' for p in ATOMIC.values()], ATOMIC, strict=True))}")
+            wanted = [plain(v) for v in made.collect()[0]]
+            wanted = ["ab  " if v == "ab" else v for v in wanted]
+            assert [plain(v) for v in got[number][1:]] == wanted, values
+        assert expected_types["c7"] == "decimal(38,10)"
+        assert expected_types["c14"] == "timestamp"
+        assert expected_types["c15"] == "timestamp_ntz"
+
+
+NAMES = ["plain", "with space", "dotted.name", "grüße", "select", "Mixed Case", "quo`te", 'dou"ble', "comma,semi;", "br{ace}", "it's"]
+
+
+def test_names_of_any_kind(spark: Any, tmp_path: Path) -> None:
+    quoted = ["`" + name.replace("`", "``") + "`" for name in NAMES]
+    columns = ", ".join(f"{name} INT" for name in quoted)
+    with matview.open(tmp_path / "a warehouse [1] {x}", spark=spark) as warehouse:
+        warehouse.sql(f"CREATE TABLE `odd table.name` ({columns}, PRIMARY KEY ({quoted[1]}, {quoted[2]}))")
+        warehouse.sql(f"INSERT INTO `odd table.name` VALUES ({', '.join(str(i) for i in range(len(NAMES)))})")
+        session = warehouse.session()
+        warehouse.sql(f"UPDATE `odd table.name` SET {quoted[3]} = {quoted[6]} + 100, {quoted[9]} = 7 WHERE {quoted[10]} = 10")
+        row = warehouse.sql("SELECT * FROM `odd table.name`").collect()[0].asDict()
+        assert row == {name: {3: 106, 9: 7}.get(i, i) for i, name in enumerate(NAMES)}
+        assert session.sql(f"SELECT {quoted[3]} FROM `odd table.name`").collect()[0][0] == 3
+        merged = f"MERGE INTO `odd table.name` t USING (SELECT 1 AS x) s ON t.{quoted[1]} = s.x WHEN MATCHED THEN DELETE"
+        warehouse.sql(merged)
+        assert warehouse.sql("SELECT * FROM `odd table.name`").count() == 0
+
+
+def test_values_that_do_not_fit(spark: Any, tmp_path: Path) -> None:
+    with matview.open(tmp_path / "wh", spark=spark) as warehouse:
+        warehouse.sql("CREATE TABLE t (id INT PRIMARY KEY, d DECIMAL(5,2), v VARCHAR(3), n INT NOT NULL, w TIMESTAMP)")
+        for values, error in [
+            ("1, 123456.0, 'a', 1, NULL", BadValue),
+            ("1, 1.0, 'abcd', 1, NULL", BadValue),
+            ("1, 1.0, 'abc', NULL, NULL", BadValue),
+            ("1, 1.0, 'abc', 'x', NULL", TypeMismatch),
+            ("1, 1.0, 'abc', 1, 'no time'", BadValue),
+            ("1, true, 'abc', 1, NULL", TypeMismatch),
+        ]:
+            with pytest.raises(error):
+                warehouse.sql(f"INSERT INTO t VALUES ({values})")
+        assert warehouse.sql("SELECT * FROM t").count() == 0
+        warehouse.sql("INSERT INTO t VALUES (1, 1.5, 'abc', 1, '2024-01-01 00:00:00')")
+        row = warehouse.sql("SELECT * FROM t").collect()[0]
+        assert row["d"] == Decimal("1.50")
+        assert row["w"] == dt.datetime(2024, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    ["(__x INT)", "(a INT, A INT)", "(a INT, PRIMARY KEY (b))", "(a MAP<INT,INT>, PRIMARY KEY (a))", "(a INT CHECK (a > 0))"],
+)
+def test_definitions_that_cannot_be(definition: str, spark: Any, tmp_path: Path) -> None:
+    with matview.open(tmp_path / "wh", spark=spark) as warehouse:
+        with pytest.raises(BadDefinition):
+            warehouse.sql(f"CREATE TABLE t {definition}")
+        assert warehouse.tables() == []
