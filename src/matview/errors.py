@@ -1,6 +1,6 @@
 """Every error that a user can meet: a code, what went wrong, where, and what to do about it.
 
-Codes are grouped: 1xx the SQL text, 2xx the data, 3xx versions, sessions and transactions, 4xx the warehouse around them.
+Codes are grouped: 1xx the SQL text, 2xx the data, 3xx versions, sessions and transactions, 4xx what is around them.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ class Settings:
     lease_wait: how long a transaction waits for its turn before it says that another is running.
     session_ttl: how long a reader may be silent before garbage collection forgets it.
     file_retention: how long a file that no version needs is left in place for queries whose plan was made before.
-    fold_files: how many overlay files a table may gather; fold_share: which share of its tuples may stand in the overlay.
-    fold_least: below this many overlay tuples, the share does not matter.
+    fold_files: how many overlay files a table may gather.
+    fold_share: which share of its tuples may stand in the overlay; below fold_least tuples the share does not matter.
     """
 
     lease_ttl: float = 30.0

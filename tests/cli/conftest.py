@@ -1,6 +1,6 @@
 """Command lines, run in this process: what they print, and their exit code.
 
-Those that need Spark use the one that this process has, whoever started it.
+Those that need Spark use the one that this process has: that of the fixture `spark`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import matview
 from matview.cli import main
 from matview.opening import open_catalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SOURCES = str(Path(matview.__file__).parents[1])
 
@@ -103,7 +107,7 @@ class Shop:
 
 
 @pytest.fixture(scope="session")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
     """Made by command lines, once; tests only read it."""
     home = tmp_path_factory.mktemp("cli")
     path, load, change = str(home / "shop.wh"), home / "load.sql", home / "change.sql"

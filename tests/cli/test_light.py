@@ -10,9 +10,14 @@ import pytest
 
 from matview import __version__
 from matview.opening import open_catalog
+
 from .conftest import Run, in_child, python
 
-LIGHT = (("init", "new.wh"), ("session", "open", "-w", "shop.wh"), ("session", "list", "-w", "shop.wh"))
+LIGHT: tuple[tuple[str, ...], ...] = (
+    ("init", "new.wh"),
+    ("session", "open", "-w", "shop.wh"),
+    ("session", "list", "-w", "shop.wh"),
+)
 LIGHT += (("status", "-w", "shop.wh"), ("history", "-w", "shop.wh"), ("--help",), ("--version",), ("nonsense",))
 
 
@@ -180,7 +185,8 @@ def test_who_reads_only_the_first_line(empty: str) -> None:
     """`matview history | head -1`: no complaint of Python's."""
     command = python(f"sys.exit(main(['history', '-w', {empty!r}, '--json']))")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
-        assert child.stdout is not None and child.stderr is not None
+        assert child.stdout is not None
+        assert child.stderr is not None
         child.stdout.close()
         assert child.stderr.read() == b""
 

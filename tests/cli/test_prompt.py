@@ -63,6 +63,7 @@ def test_after_an_error_the_prompt_comes_back(shop: Shop, type_: Type) -> None:
     assert drawn(ran) == ["│ a │", "│ 1 │"]
 
 
+@pytest.mark.usefixtures("spark")
 def test_transactions_and_sessions(empty: str, type_: Type) -> None:
     count = "SELECT count(*) AS n FROM t;"
     ran = type_(
@@ -84,7 +85,7 @@ def test_transactions_and_sessions(empty: str, type_: Type) -> None:
     assert "error[MV102]: a transaction is open already" in ran.err
     assert "error[MV305]: no transaction is open" in ran.err
     assert "queries now read version 2" in ran.out
-    assert ran.err.endswith("rolled back\n")
+    assert ran.out.endswith("rolled back\n")
 
 
 def test_commands_need_no_spark(shop: Shop, type_: Type, no_spark: None) -> None:
@@ -120,7 +121,7 @@ def test_on_a_terminal(empty: str, state: Path) -> None:
     child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, close_fds=True)
     os.close(theirs)
     try:
-        seen = _until(ours, b"matview> ")
+        seen = _until(ours, b"matview>")
         os.write(ours, b"\\d nope\r")
         seen += _until(ours, b"MV103")
         os.write(ours, b"\\q\r")

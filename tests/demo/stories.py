@@ -1,7 +1,8 @@
-"""Little languages for tests: a story in a few lines, each `seconds what who-or-version more`."""
+"""A little language for tests: a story in a few lines, each `seconds event fields`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 
@@ -27,26 +28,19 @@ def read(text: str) -> list[Event]:
 
 
 def _event(words: list[str]) -> Event:
-    at = float(words[0])
-    match words[1:]:
-        case ["started", version, versions]:
-            return Started(at, int(version), int(versions))
-        case ["began", version]:
-            return Began(at, int(version))
-        case ["changed", version, rows]:
-            return Changed(at, int(version), "late receipts", int(rows))
-        case ["half", version]:
-            return HalfCommitted(at, int(version), "DailySales")
-        case ["committed", version]:
-            return Committed(at, int(version))
-        case ["opened", analyst, version]:
-            return Opened(at, analyst, None if version == "-" else int(version))
-        case ["asked", analyst, seconds]:
-            return Asked(at, analyst, float(seconds))
-        case ["checked", analyst, whole, other]:
-            return Checked(at, analyst, "parts", "San Jose, CA", Decimal(whole), Decimal(other))
-        case ["expired", analyst]:
-            return Expired(at, analyst)
-        case ["closed", analyst]:
-            return Closed(at, analyst)
-    raise ValueError(f"no event: {words}")
+    at, kind, *rest = float(words[0]), *words[1:]
+    return MADE[str(kind)](at, *rest)
+
+
+MADE: Mapping[str, Callable[..., Event]] = {
+    "started": lambda at, version, versions: Started(at, int(version), int(versions)),
+    "began": lambda at, version: Began(at, int(version)),
+    "changed": lambda at, version, rows: Changed(at, int(version), "late receipts", int(rows)),
+    "half": lambda at, version: HalfCommitted(at, int(version), "DailySales"),
+    "committed": lambda at, version: Committed(at, int(version)),
+    "opened": lambda at, analyst, version: Opened(at, analyst, None if version == "-" else int(version)),
+    "asked": lambda at, analyst, seconds: Asked(at, analyst, float(seconds)),
+    "checked": lambda at, who, whole, other: Checked(at, who, "parts", "San Jose, CA", Decimal(whole), Decimal(other)),
+    "expired": lambda at, analyst: Expired(at, analyst),
+    "closed": lambda at, analyst: Closed(at, analyst),
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from matview.demo.events import Asked, Began, Closed, Committed, Expired, Failed, Opened, Started
+from matview.demo.events import Asked, Began, Closed, Committed, Event, Expired, Failed, Opened, Started
 from matview.demo.story import Stretch, quantile, tell
 
 from .stories import FIXTURES, read
@@ -39,7 +39,7 @@ def test_contradictions_are_counted_and_remembered_with_their_session() -> None:
 
 
 def test_events_of_another_process_may_come_late() -> None:
-    in_order = [Started(0.0, 1, 2), Opened(1.0, "Ana", 1), Asked(2.0, "Ana", 0.5), Closed(3.0, "Ana")]
+    in_order: list[Event] = [Started(0.0, 1, 2), Opened(1.0, "Ana", 1), Asked(2.0, "Ana", 0.5), Closed(3.0, "Ana")]
     assert tell(reversed(in_order)) == tell(in_order)
 
 

@@ -1,4 +1,4 @@
-"""The drawing is a function of the events: stories in, pictures out. `fixtures/NAME.story` becomes `fixtures/NAME.txt`."""
+"""The drawing is a function of the events: `fixtures/NAME.story` in, `fixtures/NAME.txt` out."""
 
 from __future__ import annotations
 

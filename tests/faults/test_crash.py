@@ -46,7 +46,9 @@ def test_killed_at(step: str, spark: Any, tmp_path: Path) -> None:
             tx.sql("INSERT INTO b VALUES (1, 1), (2, 2)")
         warehouse.sql("UPDATE a SET v = v")
         session = warehouse.session()
-        crashed = subprocess.run([sys.executable, str(CRASHING), str(path), step, "KILL"], capture_output=True, text=True)
+        crashed = subprocess.run(
+            [sys.executable, str(CRASHING), str(path), step, "KILL"], capture_output=True, text=True
+        )
         assert crashed.returncode == -9, crashed.stderr
         assert crashed.stdout.splitlines()[-1] == step
         assert state(session) == BEFORE, "an open session, before anything is repaired"

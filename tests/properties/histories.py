@@ -126,7 +126,9 @@ class Generator:
                 self.model.remove(key)
             elif self.model.working.keyed[key] != (a, b):
                 self.model.put(key, (a, b))
-        rows = " UNION ALL ".join(f"SELECT {k} AS id, INT({_sql(a)}) AS a, STRING({_sql(b)}) AS b" for k, (a, b) in source.items())
+        rows = " UNION ALL ".join(
+            f"SELECT {k} AS id, INT({_sql(a)}) AS a, STRING({_sql(b)}) AS b" for k, (a, b) in source.items()
+        )
         text = (
             f"MERGE INTO k AS t USING ({rows}) AS s ON t.id = s.id WHEN MATCHED AND s.a IS NULL THEN DELETE "
             "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
@@ -193,7 +195,9 @@ class Generator:
 
     def bag_apply(self) -> Statement:
         bag = self.model.working.bag
-        changes = [(*row, -self.random.randint(1, count)) for row, count in list(bag.items()) if self.random.random() < 0.3]
+        changes = [
+            (*row, -self.random.randint(1, count)) for row, count in list(bag.items()) if self.random.random() < 0.3
+        ]
         changes += [(*self._row(), self.random.randint(1, 3)) for _ in range(2)]
         for x, y, weight in changes:
             bag[(x, y)] += weight

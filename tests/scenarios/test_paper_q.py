@@ -41,9 +41,8 @@ def sales(spark: Any, tmp_path: Path) -> Any:
     """DailySales as Figure 4 has it: version 3 inserted three tuples, version 4 changed them."""
     with matview.open(tmp_path / "wh", versions=2, spark=spark) as warehouse:
         warehouse.sql(CREATE)
-        warehouse.sql(
-            f"INSERT INTO DailySales VALUES {values((*GOLF_14, 10_000), (*RACQUETBALL, 10_000), (*ROLLERBLADES, 8_000))}"
-        )
+        first = values((*GOLF_14, 10_000), (*RACQUETBALL, 10_000), (*ROLLERBLADES, 8_000))
+        warehouse.sql(f"INSERT INTO DailySales VALUES {first}")
         warehouse.early = warehouse.session()
         with warehouse.transaction() as tx:
             tx.sql(f"INSERT INTO DailySales VALUES {values((*GOLF_15, 1_500))}")

@@ -136,7 +136,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
     except OSError as error:
         report_plain(str(error))
         return FAILED
-    except Exception as error:  # noqa: BLE001  a bug of ours; users get no stack trace unless they ask for it
+    except Exception as error:  # a bug of ours: users get no stack trace unless they ask for it
         report_bug(error)
         return FAILED
     return code if isinstance(code, int) else OK

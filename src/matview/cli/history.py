@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from cyclopts import Parameter
+from cyclopts.types import NonNegativeInt
 
 from matview.catalog.records import TransactionRecord
 from matview.cli.durations import moment, shown
@@ -17,7 +18,7 @@ COLUMNS = ("version", "state", "began", "took", "rows", "tables", "by", "error")
 
 def history(
     *,
-    limit: Annotated[int, Parameter(help="How many.")] = 20,
+    limit: Annotated[NonNegativeInt, Parameter(help="How many.")] = 20,
     json: Annotated[bool, Parameter(negative="", help="For programs.")] = False,
     where: Where = HERE,
 ) -> None:

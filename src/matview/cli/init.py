@@ -22,7 +22,8 @@ def init(
 ) -> None:
     with create_catalog(directory, versions, catalog) as made:
         state = made.version()
-    option = f" --catalog {catalog}" if catalog else ""
     say(f"made the warehouse {directory}: {state.versions} versions, now at version {state.current_vn}")
-    say(f"""next:   matview sql -w {directory}{option} "CREATE TABLE t (id BIGINT, name STRING, PRIMARY KEY (id))\"""")
-    say(f"or:     matview sql -w {directory}{option}      (a prompt)")
+    say(f"""next:   matview sql -w {directory} "CREATE TABLE t (id BIGINT, name STRING, PRIMARY KEY (id))\"""")
+    say(f"or:     matview sql -w {directory}      (a prompt)")
+    if catalog is not None:
+        say("each time with the same --catalog, or with MATVIEW_CATALOG set to it")

@@ -17,7 +17,7 @@ from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
 from matview.cli.commands import MARK, Leave, obey
 from matview.cli.pieces import is_complete
-from matview.cli.report import UsageError, report_bug, report_error, report_usage
+from matview.cli.report import UsageError, report_bug, report_error, report_plain, report_usage
 from matview.cli.shell import Shell, run_text
 from matview.cli.texts import say
 from matview.errors import MatviewError
@@ -39,7 +39,7 @@ def interact(shell: Shell) -> None:
             text = session.prompt(_prompt(shell))
             handle(shell, text)
         except KeyboardInterrupt:
-            continue  # the line, or the statement that was running, is given up
+            continue  # the line is given up
         except (EOFError, Leave):
             return
 
@@ -56,11 +56,13 @@ def handle(shell: Shell, text: str) -> None:
             run_text(shell, text, "<sql>")
     except Leave:
         raise
+    except KeyboardInterrupt:
+        report_plain("interrupted")
     except MatviewError as error:
         report_error(error)
     except UsageError as error:
         report_usage(error)
-    except Exception as error:  # noqa: BLE001  whatever it is, the prompt comes back
+    except Exception as error:  # whatever it is, the prompt comes back
         report_bug(error)
 
 

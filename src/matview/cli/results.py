@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from matview.catalog.records import TableRecord
-from matview.cli.rows import Format, write_rows
+from matview.cli.rows import Format, Row, write_rows
 from matview.cli.texts import note, say
 from matview.maintain.transaction import Outcome
-from matview.spark.errors import translated
+from matview.spark.errors import translate, translated
 from matview.sql import statements as st
 
 TABLE_LIMIT = 1000  # a table on a screen is for people; programs get all of it
@@ -36,7 +38,7 @@ def show_frame(frame: DataFrame, look: Look) -> None:
     names, most = frame.columns, look.most
     with translated():
         if most is None:
-            write_rows(names, frame.toLocalIterator(), look.format)
+            write_rows(names, _streamed(frame), look.format)
             return
         rows = frame.limit(most + 1).collect()
     write_rows(names, rows[:most], look.format)
@@ -44,10 +46,21 @@ def show_frame(frame: DataFrame, look: Look) -> None:
         note(f"the first {most} rows; --limit says how many, --limit 0 all")
 
 
-def show_outcome(statement: st.Statement, outcome: Outcome, look: Look) -> None:
+def _streamed(frame: DataFrame) -> Iterator[Row]:
+    """Row after row, never all at once. PySpark leaves what goes wrong on this way as it comes from Java."""
+    try:
+        yield from frame.toLocalIterator()
+    except Py4JJavaError as error:
+        raise translate(PySparkException(str(error)), "reading rows") from error
+
+
+def tell(sentence: str, look: Look) -> None:
     """On stdout beside tables; programs that read CSV or JSON there are spared it."""
-    tell = say if look.format == "table" else note
-    tell(_sentence(statement, outcome))
+    (say if look.format == "table" else note)(sentence)
+
+
+def show_outcome(statement: st.Statement, outcome: Outcome, look: Look) -> None:
+    tell(_sentence(statement, outcome), look)
 
 
 def _sentence(statement: st.Statement, outcome: Outcome) -> str:

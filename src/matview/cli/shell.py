@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from matview.cli.pieces import Piece, pieces
 from matview.cli.report import report_error
-from matview.cli.results import Look, show_columns, show_frame, show_outcome, show_tables
+from matview.cli.results import Look, show_columns, show_frame, show_outcome, show_tables, tell
 from matview.cli.texts import note
 from matview.errors import MatviewError, TransactionOver, UnsupportedStatement
 from matview.maintain.transaction import MaintenanceTransaction, Outcome
@@ -101,11 +101,11 @@ class Shell:
 
     def commit(self) -> None:
         outcome = self._end_transaction().commit()
-        note(f"committed: {outcome}")
+        tell(f"committed: {outcome}", self.look)
 
     def rollback(self) -> None:
         self._end_transaction().rollback()
-        note("rolled back")
+        tell("rolled back", self.look)
 
     def _end_transaction(self) -> MaintenanceTransaction:
         if self.transaction is None:

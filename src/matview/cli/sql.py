@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from cyclopts.types import NonNegativeInt
 
 from matview.cli.opened import open_here
 from matview.cli.prompt import interact
@@ -38,7 +39,9 @@ def sql(
     ] = False,
     dialect: Annotated[Dialect, Parameter(help="For `--print`: which engine.")] = "duckdb",
     format: Annotated[Format, Parameter(help="How rows are written.")] = "table",
-    limit: Annotated[int | None, Parameter(help="How many rows at most; 0: all. A table stops at 1000.")] = None,
+    limit: Annotated[
+        NonNegativeInt | None, Parameter(help="At most so many rows; 0: all. Tables stop at 1000.")
+    ] = None,
     where: Where = HERE,
 ) -> int:
     text, source = _text(statement, file)

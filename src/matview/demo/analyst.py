@@ -17,7 +17,6 @@ from matview.demo.readers import Desk, Reader
 from matview.errors import BadSetting, SessionExpired
 
 TOTALS = "SELECT city, state, total_sales FROM {CityTotals}"
-ONE_TOTAL = TOTALS + " WHERE city = '{city}' AND state = '{state}'"
 DRILL_DOWN = (
     "SELECT product_line, sum(total_sales) AS total_sales FROM {DailySales}"
     " WHERE city = '{city}' AND state = '{state}' GROUP BY product_line"
@@ -28,7 +27,7 @@ City = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """How somebody works: so many drill-downs in a session, every `long_every`-th one longer; seconds of thought between."""
+    """How somebody works: drill-downs in a session, and in every `long_every`-th one; seconds of thought between."""
 
     name: str
     drills: int = 3
@@ -56,11 +55,15 @@ class Analyst:
         self._stop = stop
         self._chance = random.Random(habit.seed)
 
+    def rehearse_and_work(self) -> None:
+        self.rehearse()
+        self.work()
+
     def rehearse(self) -> None:
         """Asks every kind of query once and tells nobody: Spark is slow at what it does for the first time."""
         desk = self._reader.open()
         try:
-            for query in (SUM_BY_CITY, TOTALS, _about(DRILL_DOWN, CITIES[0]), _about(ONE_TOTAL, CITIES[0])):
+            for query in (SUM_BY_CITY, TOTALS, _about(DRILL_DOWN, CITIES[0])):
                 desk.ask(query)
         finally:
             desk.close()
@@ -90,24 +93,23 @@ class Analyst:
         return self._reader.waits - before
 
     def _analyse(self, desk: Desk, drills: int) -> None:
+        """The wholes; of some of them the parts; and in the end CityTotals once more."""
         wholes = by_city(self._ask(desk, SUM_BY_CITY))
-        self._check_all(wholes, by_city(self._ask(desk, TOTALS)))
+        self._check_totals(desk, wholes)
         for _ in range(drills):
             self._think()
             if self._stop.is_set():
                 return
-            self._drill_down(desk, self._chance.choice(sorted(wholes)), wholes)
+            self._check_parts(desk, wholes, self._chance.choice(sorted(wholes)))
+        self._check_totals(desk, wholes)
 
-    def _drill_down(self, desk: Desk, city: City, wholes: Mapping[City, Decimal]) -> None:
+    def _check_parts(self, desk: Desk, wholes: Mapping[City, Decimal], city: City) -> None:
         parts = self._ask(desk, _about(DRILL_DOWN, city))
-        total = self._ask(desk, _about(ONE_TOTAL, city))
-        name, now = ", ".join(city), time.time()
-        self._tell(Checked(now, self._habit.name, "parts", name, wholes[city], added(parts)))
-        self._tell(Checked(now, self._habit.name, "totals", name, wholes[city], added(total)))
+        self._tell(Checked(time.time(), self._habit.name, "parts", ", ".join(city), wholes[city], added(parts)))
 
-    def _check_all(self, wholes: Mapping[City, Decimal], totals: Mapping[City, Decimal]) -> None:
+    def _check_totals(self, desk: Desk, wholes: Mapping[City, Decimal]) -> None:
         """All cities against CityTotals: the first one that differs, or else the whole chain."""
-        nothing = Decimal(0)
+        totals, nothing = by_city(self._ask(desk, TOTALS)), Decimal(0)
         different = [c for c in sorted({*wholes, *totals}) if wholes.get(c, nothing) != totals.get(c, nothing)]
         name = ", ".join(different[0]) if different else f"all {len(wholes)} cities"
         chosen = different[:1] or [*wholes]

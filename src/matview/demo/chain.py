@@ -1,4 +1,4 @@
-"""The chain of sporting-goods stores of Example 2.1: its cities, its product lines, and what changes from day to day."""
+"""The chain of sporting-goods stores of Example 2.1: its cities, its product lines, and what changes every day."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import datetime as dt
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
+
+import pyarrow as pa
 
 CITIES: tuple[tuple[str, str], ...] = (
     ("San Jose", "CA"), ("Berkeley", "CA"), ("Novato", "CA"), ("Fresno", "CA"), ("San Diego", "CA"),
@@ -23,26 +26,42 @@ LINES: tuple[str, ...] = (
 FIRST_DAY = dt.date(1996, 8, 16)
 DAYS = 60
 
-DAILY_SALES = (
-    "CREATE TABLE DailySales (city STRING, state STRING, product_line STRING, date DATE, total_sales DECIMAL(14,2),"
-    " PRIMARY KEY (city, state, product_line, date))"
-)
-CITY_TOTALS = "CREATE TABLE CityTotals (city STRING, state STRING, total_sales DECIMAL(18,2), PRIMARY KEY (city, state))"
-SUM_BY_CITY = "SELECT city, state, CAST(sum(total_sales) AS DECIMAL(18,2)) AS total_sales FROM {DailySales} GROUP BY city, state"
+DAILY_SALES = """CREATE TABLE DailySales (
+    city STRING, state STRING, product_line STRING, date DATE, total_sales DECIMAL(14,2),
+    PRIMARY KEY (city, state, product_line, date))"""
+CITY_TOTALS = """CREATE TABLE CityTotals (
+    city STRING, state STRING, total_sales DECIMAL(24,2), PRIMARY KEY (city, state))"""
+SUM_BY_CITY = "SELECT city, state, sum(total_sales) AS total_sales FROM {DailySales} GROUP BY city, state"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One statement of a maintenance transaction, and what it means to the chain."""
+class Insert:
+    """New rows, and what they mean to the chain."""
+
+    meaning: str
+    table: str
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of SQL, and what it means to the chain."""
 
     meaning: str
     sql: str
 
 
-def first_sales(seed: int) -> str:
-    """Spark SQL: what every city has sold of every line on each of the first days."""
-    days = f"SELECT explode(sequence({_date(FIRST_DAY)}, {_date(FIRST_DAY + dt.timedelta(DAYS - 1))})) AS date"
-    return f"WITH s AS ({_city_lines()}), d AS ({days}) SELECT s.*, d.date, {_amount(seed)} AS total_sales FROM s CROSS JOIN d"
+Change = Insert | Statement
+
+
+def sales(first: dt.date, days: int, seed: int) -> pa.Table:
+    """What every city sells of every line on each of some days; it depends on the day and the seed alone."""
+    rows = [(*where, line, first + dt.timedelta(day)) for day in range(days) for where in CITIES for line in LINES]
+    city, state, line, date = zip(*rows, strict=True)
+    chance = random.Random(f"{seed} {first}")
+    amounts = [Decimal(chance.randint(5_000, 1_500_000)).scaleb(-2) for _ in rows]
+    columns = {"city": city, "state": state, "product_line": line, "date": date}
+    return pa.table(columns).append_column("total_sales", pa.array(amounts, pa.decimal128(14, 2)))
 
 
 def first_totals() -> str:
@@ -58,49 +77,31 @@ def maintenance(seed: int) -> Iterator[tuple[Change, ...]]:
         today += dt.timedelta(1)
 
 
-def _sales_of(today: dt.date, seed: int) -> Change:
-    sales = f"SELECT *, {_date(today)} AS date FROM ({_city_lines()})"
-    rows = f"SELECT city, state, product_line, date, {_amount(seed)} AS total_sales FROM ({sales})"
-    return Change(f"sales of {today:%b} {today.day}", f"INSERT INTO DailySales {rows}")
+def _sales_of(today: dt.date, seed: int) -> Insert:
+    return Insert(f"sales of {today:%b} {today.day}", "DailySales", sales(today, 1, seed))
 
 
-def _correction(today: dt.date, chance: random.Random) -> Change:
-    """Late receipts: one day in three cities out of four gets its sales corrected."""
+def _correction(today: dt.date, chance: random.Random) -> Statement:
+    """Late receipts: three quarters of one day's sales are corrected."""
     day = today - dt.timedelta(chance.randint(1, 20))
     amount, part = f"{chance.randint(100, 99999) / 100:.2f}", chance.randint(0, 3)
     where = f"date = {_date(day)} AND pmod(hash(city, product_line), 4) <> {part}"
-    return Change(
-        f"late receipts of {day:%b} {day.day}", f"UPDATE DailySales SET total_sales = total_sales + {amount} WHERE {where}"
-    )
+    update = f"UPDATE DailySales SET total_sales = total_sales + {amount} WHERE {where}"
+    return Statement(f"late receipts of {day:%b} {day.day}", update)
 
 
-def _withdrawal(today: dt.date, chance: random.Random) -> Change:
+def _withdrawal(today: dt.date, chance: random.Random) -> Statement:
     """A recall: what one state has sold of one line in the last weeks is taken back."""
     line, state = chance.choice(LINES), chance.choice(sorted({state for _, state in CITIES}))
     since = today - dt.timedelta(chance.randint(7, 28))
     where = f"product_line = '{line}' AND state = '{state}' AND date >= {_date(since)}"
-    return Change(f"{line} recalled in {state}", f"DELETE FROM DailySales WHERE {where}")
+    return Statement(f"{line} recalled in {state}", f"DELETE FROM DailySales WHERE {where}")
 
 
-def _totals() -> Change:
+def _totals() -> Statement:
     """CityTotals follows, in the same transaction."""
-    sums = SUM_BY_CITY.format(DailySales="DailySales")
-    matched = "WHEN MATCHED THEN UPDATE SET total_sales = n.total_sales"
-    on = "t.city = n.city AND t.state = n.state"
-    return Change("the totals by city", f"MERGE INTO CityTotals AS t USING ({sums}) AS n ON {on} {matched}")
-
-
-def _city_lines() -> str:
-    """Every city with every product line."""
-    cities = ", ".join(f"('{city}', '{state}')" for city, state in CITIES)
-    lines = ", ".join(f"('{line}')" for line in LINES)
-    return f"SELECT * FROM (VALUES {cities}) AS c(city, state) CROSS JOIN (VALUES {lines}) AS l(product_line)"
-
-
-def _amount(seed: int) -> str:
-    """An amount that depends on the row and the seed alone."""
-    cents = f"pmod(hash(city, state, product_line, date, {seed}), 1500000) + 5000"
-    return f"CAST(({cents}) / 100 AS DECIMAL(14,2))"
+    total = "SELECT sum(d.total_sales) FROM DailySales AS d WHERE d.city = t.city AND d.state = t.state"
+    return Statement("the totals by city", f"UPDATE CityTotals AS t SET total_sales = ({total})")
 
 
 def _date(day: dt.date) -> str:

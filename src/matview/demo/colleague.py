@@ -2,9 +2,7 @@
 
     parent                       child (python -m matview.demo.colleague)
     start           ------->     starts Spark
-    "rehearse"      ------->     opens the warehouse, asks every kind of query once
-                    <-------     "ready"
-    "go"            ------->     works
+    "go"            ------->     opens the warehouse, asks every kind of query once, works
                     <-------     events, one a line
     closes the pipe ------->     ends
 """
@@ -18,11 +16,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TextIO
-
-from pyspark.sql import SparkSession
 
 from matview.demo.analyst import Analyst, Habit, Tell
 from matview.demo.events import Event, Failed, from_json, to_json
@@ -32,7 +29,9 @@ from matview.settings import Settings
 from matview.spark.session import spark_session
 from matview.warehouse import open_warehouse
 
-REHEARSE, READY, GO = "rehearse", "ready", "go"
+GO = "go"
+JAVA_OPTIONS = "MATVIEW_JAVA_OPTIONS"
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"  # half the processor time, for two minutes
 DESKS: dict[str, type[PinnedDesk | NaiveDesk]] = {"pinned": PinnedDesk, "naive": NaiveDesk}
 READING = Settings(session_ttl=600.0)  # a heart that beats during a query would mix its waits with the query's
 
@@ -54,7 +53,7 @@ class Colleague:
 
     def __init__(self, orders: Orders, log: Path) -> None:
         self._log = log
-        with open(log, "ab") as errors:
+        with log.open("ab") as errors:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "matview.demo.colleague", json.dumps(asdict(orders))],
                 stdin=subprocess.PIPE,
@@ -62,21 +61,11 @@ class Colleague:
                 stderr=errors,
                 text=True,
                 start_new_session=True,  # Ctrl-C is for the parent to hear
+                env={JAVA_OPTIONS: QUICK_JAVA, **os.environ},
             )
         self._name = orders.habit.name
         self._pump: threading.Thread | None = None
         self._ended = False
-
-    def rehearse(self) -> None:
-        """There is a warehouse now."""
-        self._send(REHEARSE)
-
-    def await_ready(self) -> None:
-        """Returns when everything is warm over there; raises if it never will be."""
-        for line in iter(self._out.readline, ""):
-            if line.strip() == READY:
-                return
-        raise self._gone()
 
     def go(self, tell: Tell) -> None:
         """Lets her work; `tell` hears of it from a thread."""
@@ -93,10 +82,8 @@ class Colleague:
     def end(self, patience: float = 20.0) -> None:
         """Asks her to leave, and sees to it that she does."""
         self._ended = True
-        try:
+        with suppress(BrokenPipeError):  # she may have left already
             self._in.close()
-        except BrokenPipeError:
-            pass  # she has left already
         try:
             self._process.wait(patience)
         except subprocess.TimeoutExpired:
@@ -136,28 +123,21 @@ def main() -> int:
     def tell(event: Event) -> None:
         print(to_json(event), file=out, flush=True)
 
-    spark = _small_spark()
-    if _heard(REHEARSE):
-        with open_warehouse(orders.path, spark=spark, create=False, settings=READING) as warehouse:
-            analyst = Analyst(orders.habit, WarehouseReader(warehouse, DESKS[orders.desk]), tell, stop)
-            analyst.rehearse()
-            print(READY, file=out, flush=True)
-            if _heard(GO):
-                threading.Thread(target=_until_end_of_input, args=(stop,), daemon=True).start()
-                told_if_failed(analyst.work, orders.habit.name, tell)
-    spark.stop()
+    spark = spark_session()
+    if sys.stdin.readline().strip() != GO:
+        return 1
+    threading.Thread(target=_until_end_of_input, args=(stop,), daemon=True).start()
+    with open_warehouse(orders.path, spark=spark, create=False, settings=READING) as warehouse:
+        analyst = Analyst(orders.habit, WarehouseReader(warehouse, DESKS[orders.desk]), tell, stop)
+        told_if_failed(analyst.rehearse_and_work, orders.habit.name, tell)
     return 0
-
-
-def _heard(word: str) -> bool:
-    return sys.stdin.readline().strip() == word
 
 
 def told_if_failed(work: Callable[[], None], name: str, tell: Tell) -> None:
     """Works; what goes wrong is told, not raised."""
     try:
         work()
-    except Exception as error:  # noqa: BLE001 - at the end of a thread or a process there is nobody to raise it to
+    except Exception as error:
         tell(Failed(time.time(), name, str(error) if isinstance(error, MatviewError) else repr(error)))
 
 
@@ -177,10 +157,6 @@ def _own_output() -> TextIO:
 def _until_end_of_input(stop: threading.Event) -> None:
     sys.stdin.read()
     stop.set()
-
-
-def _small_spark() -> SparkSession:
-    return spark_session()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What happens in the demo, as plain data: the time line, the log and the closing table are functions of these alone."""
+"""What happens in the demo, as plain data; the time line, the log and the closing table are functions of it alone."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A reader session, after so many seconds; `version` is None for a reader that pins none. `latches`: see `Figures`."""
+    """A reader session, after so many seconds; no `version` for a reader that pins none. `latches`: see `Figures`."""
 
     at: float
     analyst: str
@@ -78,7 +78,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Two answers of one session that must be the same amount: the whole, and the sum of its parts or the kept total."""
+    """Two answers of one session that must be the same: the whole, and the sum of its parts or the total kept."""
 
     at: float
     analyst: str

@@ -30,26 +30,44 @@ def _said(event: Event) -> tuple[str, str] | None:
     match event:
         case Started(_, version, versions):
             return "warehouse", f"version {version} is current; {versions} versions are kept"
-        case Began(_, version):
-            return "maintenance", f"begins version {version}"
-        case Changed(_, version, meaning, rows):
-            return "maintenance", f"version {version}: {meaning}, {rows:,} rows"
-        case HalfCommitted(_, version, table):
-            return "maintenance", f"version {version}: {table} is written, other tables are not yet"
-        case Committed(_, version):
-            return "maintenance", f"commits version {version}"
-        case Opened(_, analyst, version):
-            return analyst, "begins to read" if version is None else f"opens a session at version {version}"
+        case Began() | Changed() | HalfCommitted() | Committed():
+            return "maintenance", _of_maintenance(event)
+        case Opened() | Checked() | Expired() | Closed():
+            return event.analyst, _of_reading(event)
         case Asked():
             return None
-        case Checked():
-            return event.analyst, check_text(event)
-        case Expired(_, analyst):
-            return analyst, "is told that the session has expired, and begins anew"
-        case Closed(_, analyst):
-            return analyst, "closes the session"
         case Failed(_, who, error):
             return who, f"FAILED: {error}"
+        case _:
+            assert_never(event)
+
+
+def _of_maintenance(event: Began | Changed | HalfCommitted | Committed) -> str:
+    match event:
+        case Began(_, version):
+            return f"begins version {version}"
+        case Changed(_, version, meaning, rows):
+            return f"version {version}: {meaning}, {rows:,} rows"
+        case HalfCommitted(_, version, table):
+            return f"version {version}: {table} is written, other tables are not yet"
+        case Committed(_, version):
+            return f"commits version {version}"
+        case _:
+            assert_never(event)
+
+
+def _of_reading(event: Opened | Checked | Expired | Closed) -> str:
+    match event:
+        case Opened(version=None):
+            return "begins to read"
+        case Opened(version=version):
+            return f"opens a session at version {version}"
+        case Checked():
+            return check_text(event)
+        case Expired():
+            return "is told that the session has expired, and begins anew"
+        case Closed():
+            return "closes the session"
         case _:
             assert_never(event)
 
@@ -57,5 +75,6 @@ def _said(event: Event) -> tuple[str, str] | None:
 def check_text(check: Checked) -> str:
     """An amount and the amount it must be."""
     other = "its product lines" if check.kind == "parts" else "CityTotals"
-    sign = "=" if check.agrees else "≠"
-    return f"{check.city}: {check.whole:,} {sign} {check.other:,} by {other}{'' if check.agrees else '   CONTRADICTION'}"
+    if check.agrees:
+        return f"{check.city}: {check.whole:,} = {check.other:,} by {other}"
+    return f"{check.city}: {check.whole:,} ≠ {check.other:,} by {other}   CONTRADICTION"

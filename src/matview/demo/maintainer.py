@@ -6,13 +6,26 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import assert_never
 
-from matview.demo.chain import CITY_TOTALS, DAILY_SALES, Change, first_sales, first_totals, maintenance
+from matview.demo.chain import (
+    CITY_TOTALS,
+    DAILY_SALES,
+    DAYS,
+    FIRST_DAY,
+    Change,
+    Insert,
+    Statement,
+    first_totals,
+    maintenance,
+    sales,
+)
 from matview.demo.events import Began, Changed, Committed, Event, HalfCommitted
 from matview.errors import BadSetting
-from matview.maintain.transaction import Outcome
+from matview.maintain.transaction import MaintenanceTransaction, Outcome
 from matview.warehouse import Warehouse
 
+LEAST = 2  # transactions: with fewer, nobody can have met a change
 HALF = "table DailySales"  # the step after which one of the two tables is committed
 
 
@@ -38,14 +51,14 @@ def load(warehouse: Warehouse, seed: int) -> int:
     with warehouse.transaction() as tx:
         for table in (DAILY_SALES, CITY_TOTALS):
             tx.sql(table)
-        tx.insert("DailySales", warehouse.spark.sql(first_sales(seed)))
+        tx.insert("DailySales", warehouse.spark.createDataFrame(sales(FIRST_DAY, DAYS, seed)))
         tx.sql(first_totals())
         tx.commit()
         return tx.version
 
 
 class Maintainer:
-    """Runs transactions until `stop` is set; one that has begun is brought to its end."""
+    """Runs transactions until `deadline` (of time.monotonic) leaves no time for another; the first few in any case."""
 
     def __init__(
         self, warehouse: Warehouse, seed: int, pace: Pace, tell: Callable[[Event], None], stop: threading.Event
@@ -56,11 +69,14 @@ class Maintainer:
         self._tell = tell
         self._stop = stop
 
-    def work(self) -> None:
-        for changes in maintenance(self._seed):
-            if self._stop.wait(self._pace.gap):
+    def work(self, deadline: float) -> None:
+        longest = 0.0
+        for number, changes in enumerate(maintenance(self._seed)):
+            if self._stop.wait(self._pace.gap) or (number >= LEAST and time.monotonic() + longest > deadline):
                 return
+            began = time.monotonic()
             self._transact(changes)
+            longest = max(longest, time.monotonic() - began)
 
     def _transact(self, changes: tuple[Change, ...]) -> None:
         version = 0  # known once the transaction has begun; the steps that need it come later
@@ -76,7 +92,17 @@ class Maintainer:
             version = tx.version
             self._tell(Began(time.time(), version))
             for change in changes:
-                outcome = tx.sql(change.sql)
-                assert isinstance(outcome, Outcome)
-                self._tell(Changed(time.time(), version, change.meaning, outcome.counts.total))
+                rows = self._change(tx, change)
+                self._tell(Changed(time.time(), version, change.meaning, rows))
                 self._stop.wait(self._pace.statement)
+
+    def _change(self, tx: MaintenanceTransaction, change: Change) -> int:
+        match change:
+            case Insert(_, table, rows):
+                return tx.insert(table, self._warehouse.spark.createDataFrame(rows)).counts.total
+            case Statement(_, sql):
+                outcome = tx.sql(sql)
+                assert isinstance(outcome, Outcome)
+                return outcome.counts.total
+            case _:
+                assert_never(change)

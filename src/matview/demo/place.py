@@ -12,6 +12,7 @@ from pathlib import Path
 from matview.errors import BadSetting
 
 DEFAULT = "demo-warehouse"
+ELSEWHERE = "name another place: `matview demo DIR`"
 MARK = "MADE-BY-MATVIEW-DEMO"
 OURS = (MARK, "catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm", "tables")
 TEXT = "`matview demo` made this warehouse, and will replace it when it is run here again.\n"
@@ -24,28 +25,25 @@ def cleared(path: str | None) -> Path:
         _refuse_if_not_ours(place)
         shutil.rmtree(place)
     elif place.exists() and not place.is_dir():
-        raise BadSetting(f"{place} is no directory", help="name another place: `matview demo DIR`")
+        raise BadSetting(f"{place} is no directory", help=ELSEWHERE)
     return place
 
 
 def _refuse_if_not_ours(place: Path) -> None:
     names = {entry.name for entry in place.iterdir()}
     if MARK not in names or not names <= set(OURS):
-        raise BadSetting(
-            f"{place} holds something that the demo has not made, and is left alone",
-            help="name another place: `matview demo DIR`",
-        )
-    with open(place / MARK, encoding="utf-8") as mark:
+        raise BadSetting(f"{place} holds something that the demo has not made, and is left alone", help=ELSEWHERE)
+    with (place / MARK).open(encoding="utf-8") as mark:
         try:
             fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise BadSetting(f"another demo is running in {place}", help="name another place: `matview demo DIR`") from None
+            raise BadSetting(f"another demo is running in {place}", help=ELSEWHERE) from None
 
 
 @contextmanager
 def marked(place: Path) -> Iterator[None]:
     """Signs the warehouse as the demo's own; while this lasts, no other demo takes the place."""
-    with open(place / MARK, "w", encoding="utf-8") as mark:
+    with (place / MARK).open("w", encoding="utf-8") as mark:
         fcntl.flock(mark, fcntl.LOCK_EX)
         mark.write(TEXT)
         mark.flush()

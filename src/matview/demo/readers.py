@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
+from pyspark.sql.functions import col
 
 from matview.warehouse import Warehouse
 
@@ -66,7 +66,7 @@ class NaiveDesk:
     def _newest(self, table: str) -> DataFrame:
         tuples = self._warehouse.versions(table)
         operation = next(name for name in tuples.columns if name in ("operation", "operation_1"))
-        return tuples.where(F.col(operation) != "delete")
+        return tuples.where(col(operation) != "delete")
 
     def close(self) -> None:
         pass

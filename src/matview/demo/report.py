@@ -23,7 +23,7 @@ class Verdict:
 
 
 def verdict_with_rewrite(figures: Figures) -> Verdict:
-    """Every check must have held. That nobody waits is measured and told, but a machine may be slow for many reasons."""
+    """Every check must have held. Waits are measured and told."""
     if trouble := _trouble(figures):
         return Verdict(trouble, False)
     if figures.inconsistencies:
@@ -37,10 +37,8 @@ def verdict_without_rewrite(figures: Figures) -> Verdict:
     if trouble := _trouble(figures):
         return Verdict(trouble, False)
     if figures.inconsistencies:
-        return Verdict(
-            f"WITHOUT THE REWRITE {figures.inconsistencies:,} checks out of {figures.checks:,} FAILED, as they were bound to.",
-            True,
-        )
+        failed = f"{figures.inconsistencies:,} checks out of {figures.checks:,} FAILED"
+        return Verdict(f"WITHOUT THE REWRITE {failed}, as they were bound to.", True)
     return Verdict("No reader met a change this time: run it longer.", False)
 
 

@@ -120,7 +120,8 @@ def check_text(story: Story) -> Text:
     check = story.last_check
     if check is None:
         return Text("")
-    return Text(f"{check.analyst}: {log.check_text(check)}", style="green" if check.agrees else "bold red", no_wrap=True)
+    style = "green" if check.agrees else "bold red"
+    return Text(f"{check.analyst}: {log.check_text(check)}", style=style, no_wrap=True)
 
 
 def figures_text(story: Story) -> Text:

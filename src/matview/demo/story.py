@@ -98,6 +98,17 @@ class _Teller:
 
     def hear(self, event: Event) -> None:
         match event:
+            case Started() | Began() | Changed() | HalfCommitted() | Committed():
+                self._hear_maintenance(event)
+            case Opened() | Asked() | Checked() | Expired() | Closed():
+                self._hear_reading(event)
+            case Failed():
+                self.failures.append(f"{event.who}: {event.error}")
+            case _:
+                assert_never(event)
+
+    def _hear_maintenance(self, event: Started | Began | Changed | HalfCommitted | Committed) -> None:
+        match event:
             case Started():
                 self.started = event
                 self.committed[event.version] = event.at
@@ -109,6 +120,11 @@ class _Teller:
                 self.rows += event.rows
             case HalfCommitted():
                 pass
+            case _:
+                assert_never(event)
+
+    def _hear_reading(self, event: Opened | Asked | Checked | Expired | Closed) -> None:
+        match event:
             case Opened(at, analyst, version, seconds, latches):
                 self.latches += latches
                 self.longest_opening = max(self.longest_opening, seconds)
@@ -117,12 +133,8 @@ class _Teller:
                 self.asked.append(event)
             case Checked():
                 self._check(event)
-            case Expired(at, analyst, latches):
-                self._end(analyst, at, latches, expired=True)
-            case Closed(at, analyst, latches):
-                self._end(analyst, at, latches, expired=False)
-            case Failed():
-                self.failures.append(f"{event.who}: {event.error}")
+            case Expired() | Closed():
+                self._end(event)
             case _:
                 assert_never(event)
 
@@ -133,12 +145,12 @@ class _Teller:
             marks = (*sitting.contradictions, event.at)
             self.open[event.analyst] = Sitting(sitting.analyst, sitting.version, sitting.time, False, marks)
 
-    def _end(self, analyst: str, at: float, latches: int, *, expired: bool) -> None:
-        self.latches += latches
-        sitting = self.open.pop(analyst, None)
+    def _end(self, event: Expired | Closed) -> None:
+        self.latches += event.latches
+        sitting = self.open.pop(event.analyst, None)
         if sitting is not None:
-            time = Stretch(sitting.time.begin, at)
-            self.sittings.append(Sitting(analyst, sitting.version, time, expired, sitting.contradictions))
+            time, expired = Stretch(sitting.time.begin, event.at), isinstance(event, Expired)
+            self.sittings.append(Sitting(sitting.analyst, sitting.version, time, expired, sitting.contradictions))
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def assignable(source: t.DataType, target: t.DataType) -> bool:
         case t.AtomicType(), t.StringType():
             return not isinstance(source, t.BinaryType)
         case _:
-            return isinstance(source, _TEMPORAL) and isinstance(target, _TEMPORAL) or type(source) is type(target)
+            return type(source) is type(target) or (isinstance(source, _TEMPORAL) and isinstance(target, _TEMPORAL))
 
 
 def check_assignable(source: t.DataType, target: t.DataType, column: str) -> None:

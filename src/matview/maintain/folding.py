@@ -75,10 +75,8 @@ def _directory(lease: Lease, snapshot: Snapshot) -> str:
     return f"data/{lease.token:010d}-fold-{snapshot.delta_version}"
 
 
-def _commit(
-    runtime: Runtime, lease: Lease, table: VersionedTable, snapshot: Snapshot, rewrite: Rewrite
-) -> None:
-    """What is taken out is noted as garbage first; whether a file is still referred to is asked before it is removed."""
+def _commit(runtime: Runtime, lease: Lease, table: VersionedTable, snapshot: Snapshot, rewrite: Rewrite) -> None:
+    """What is taken out is noted as garbage first; before a file is removed, it is asked whether it is still in use."""
     garbage = [GarbageFile(table.id, f.path) for f in rewrite.remove]
     runtime.catalog.transactions.housekeeping(lease, garbage)
     table.log.commit(snapshot, lease.token, rewrite.add, rewrite.remove)

@@ -17,7 +17,7 @@ from matview.sql.parse import DIALECT, place_of
 from matview.versions.layout import COUNT
 
 
-def parsed(text: str) -> exp.Expression:
+def parsed(text: str) -> exp.Expr:
     return sqlglot.parse_one(text, dialect=DIALECT)
 
 
@@ -30,7 +30,7 @@ def weight_of(working: Working, alias: str) -> str:
     return f"{quoted(alias)}.{COUNT}" if working.table.schema.is_bag else "1L"
 
 
-def assigned(working: Working, assignments: Mapping[str, exp.Expression]) -> dict[str, str]:
+def assigned(working: Working, assignments: Mapping[str, exp.Expr]) -> dict[str, str]:
     """Each assigned column with its value, as SQL on its way into the column."""
     made: dict[str, str] = {}
     for name, value in assignments.items():
@@ -104,7 +104,7 @@ class MergePlan:
         items = [f"1L AS {WEIGHT}", *(f"{sql} AS {quoted(c)}" for c, sql in values.items())]
         return f"SELECT {', '.join(items)} FROM {relation} WHERE {choice} IS NOT NULL"
 
-    def _values(self, given: Mapping[str, exp.Expression] | st.SetAll) -> dict[str, str]:
+    def _values(self, given: Mapping[str, exp.Expr] | st.SetAll) -> dict[str, str]:
         if not isinstance(given, st.SetAll):
             return assigned(self.working, given)
         made = {}
@@ -117,7 +117,7 @@ class MergePlan:
         return made
 
 
-def _choice(conditions: Sequence[exp.Expression | None]) -> str:
+def _choice(conditions: Sequence[exp.Expr | None]) -> str:
     """The number of the first clause whose condition holds; null where none does."""
     whens = " ".join(f"WHEN {'TRUE' if c is None else c.sql(DIALECT)} THEN {i}" for i, c in enumerate(conditions))
     return f"(CASE {whens} END)"

@@ -25,7 +25,7 @@ class AtTime:
 
 @dataclass(frozen=True, slots=True)
 class WhenIdle:
-    """When no reader session is open, so that none expires; after `patience` seconds all the same, against starvation."""
+    """When no reader session is open, so that none expires; but after `patience` seconds at the latest."""
 
     patience: float = 60.0
 

@@ -1,8 +1,8 @@
 """Undoing a maintenance transaction from the tuples themselves (Q17).
 
-A transaction only adds files, and every tuple in them has its version number as `__vn1`. So a table without its files is
-the table before it: the older states, hidden until then, come back whole, with every version they told before. Nothing
-else is needed to find them than the statistics of `__vn1`: what is later than currentVN was never committed.
+A transaction only adds files, and every tuple in them has its version number as `__vn1`. So a table without its files
+is the table before it: the older states, hidden until then, come back whole, with every version they told before.
+Nothing else is needed to find them than the statistics of `__vn1`: what is later than currentVN was never committed.
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ def inserted(working: Working, new: DataFrame) -> Staged:
 def applied(working: Working, changes: DataFrame, *, by_key: bool = False, merging: bool = False) -> Staged:
     """A signed bag of rows, as `__weight` says: what is deleted must be there, what is added must not.
 
-    With `by_key` the rows to delete have only their key filled in. With `merging`, a tuple that is deleted twice was met
-    by two rows of a MERGE's source.
+    With `by_key` the rows to delete have only their key filled in. With `merging`, a tuple that is deleted twice was
+    met by two rows of a MERGE's source.
     """
     net = _net(working, changes)
     return _applied_to_bag(working, net) if working.table.schema.is_bag else _by_key(working, net, by_key, merging)
@@ -196,7 +196,7 @@ class _Met:
         items = {c: f"CASE WHEN {absent} THEN {created[c]} ELSE {changed[c]} END" for c in created}
         level = f"CASE WHEN {absent} THEN '{Level.BASE.value}' ELSE {_level(self.working, act, MET)} END"
         rows = self.rows if self.count > BULK_ROWS else self.rows.hint("rebalance", 1)
-        made = rows.select(*(F.expr(sql).alias(name) for name, sql in (items | {LEVEL: level} | beside).items()))
+        made = rows.select(*(F.expr(sql).alias(name) for name, sql in {**items, LEVEL: level, **beside}.items()))
         return Staged(made, self.levels)
 
 
@@ -260,7 +260,8 @@ def _first_fault(faults: Mapping[str, tuple[Fault, str]], layout: Layout, row: s
     names = layout.schema.key or layout.schema.names
     shown = f"to_json(struct({', '.join(f'{quoted(row)}.{quoted(c)}' for c in names)}))"
     whens = " ".join(
-        f"WHEN {sql} THEN concat({_literal(f'{fault.value}:{column}:')}, {shown})" for sql, (fault, column) in faults.items()
+        f"WHEN {sql} THEN concat({_literal(f'{fault.value}:{column}:')}, {shown})"
+        for sql, (fault, column) in faults.items()
     )
     return f"CASE {whens} END"
 

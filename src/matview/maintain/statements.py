@@ -19,13 +19,13 @@ from matview.maintain.working import Counts, Working
 from matview.sql import statements as st
 from matview.sql.parse import DIALECT, place_of
 from matview.storage.engine import relation_name
+from matview.storage.query import Found
 from matview.storage.snapshot import Level
 from matview.versions import setwise
 from matview.versions.predicates import sargable
-from matview.versions.pruning import may_match
 from matview.versions.tuples import Operation
 
-Run = Callable[[exp.Expression, Mapping[str, DataFrame]], DataFrame]
+Run = Callable[[exp.Expr, Mapping[str, DataFrame]], DataFrame]
 """Runs a query in the transaction's own state; the names of the mapping are relations in hand."""
 
 
@@ -66,7 +66,7 @@ def _as_delete_and_insert(working: Working, statement: st.Update, new: Mapping[s
     kept = columns_of(working, statement.alias)
     weight = weight_of(working, statement.alias)
     condition = f"{setwise.live(layout, row=statement.alias)} AND ({_condition(statement.where)})"
-    pair = signed_rows((f"-{weight}", kept), (weight, kept | new))
+    pair = signed_rows((f"-{weight}", kept), (weight, {**kept, **new}))
     select = f"SELECT {pair} FROM {relation} AS {quoted(statement.alias)} WHERE {condition}"
     changes = run(parsed(select), {relation: working.latest()})
     return stage(working, rows.applied(working, changes))
@@ -85,19 +85,19 @@ def _check_types(working: Working, statement: st.Update, run: Run) -> None:
         check_assignable(field.dataType, struct[column.name].dataType, column.name)
 
 
-def _condition(where: exp.Expression | None) -> str:
+def _condition(where: exp.Expr | None) -> str:
     return "TRUE" if where is None else where.sql(DIALECT)
 
 
 def _in_place(
-    working: Working, act: Operation, new: Mapping[str, str], alias: str, where: exp.Expression | None, run: Run
+    working: Working, act: Operation, new: Mapping[str, str], alias: str, where: exp.Expr | None, run: Run
 ) -> Counts:
     relation = relation_name()
     select = parsed(rows.select_changed(working, act, new, relation, alias, _condition(where)))
     reference = next(t for t in select.find_all(exp.Table) if t.name == relation)
     table = working.table
     predicates = sargable(reference, table.schema)
-    files = [f for f in working.current.files if may_match(predicates, table.layout, f.minimum, f.maximum)]
+    files = Found(table, working.current).files(predicates, working.vn)
     if not files:
         return Counts()
     changed = run(select, {relation: working.latest(files)})

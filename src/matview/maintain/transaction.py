@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
+from matview.algebra.schema import Column, Schema
 from matview.catalog.records import CatalogChanges, GarbageFile, Lease, NewTable
 from matview.errors import BadDefinition, LeaseLost, MatviewError, TableExists, TransactionOver, UnsupportedStatement
 from matview.maintain import statements
@@ -25,7 +27,6 @@ from matview.maintain.keeper import LeaseKeeper
 from matview.maintain.policy import AtOnce, CommitPolicy, wait_to_commit
 from matview.maintain.recovery import remove_uncommitted, repair
 from matview.maintain.working import Counts, Working
-from matview.algebra.schema import Column, Schema
 from matview.spark.errors import translated
 from matview.sql import statements as st
 from matview.sql.parse import parse_one
@@ -58,7 +59,12 @@ class MaintenanceTransaction:
     """Use as a context manager: commits at the end of the block, rolls back when the block raises."""
 
     def __init__(
-        self, runtime: Runtime, *, wait: float | None = None, policy: CommitPolicy | None = None, step: Step | None = None
+        self,
+        runtime: Runtime,
+        *,
+        wait: float | None = None,
+        policy: CommitPolicy | None = None,
+        step: Step | None = None,
     ) -> None:
         self._runtime = runtime
         self._policy = policy or AtOnce()
@@ -136,7 +142,7 @@ class MaintenanceTransaction:
         self._step("staged")
         return Outcome(counts)
 
-    def _query(self, query: exp.Expression, bound: Mapping[str, DataFrame]) -> DataFrame:
+    def _query(self, query: exp.Expr, bound: Mapping[str, DataFrame]) -> DataFrame:
         return run_query(self._runtime.engine, query, self._found, self.version, bound=bound)
 
     def _found(self, reference: exp.Table) -> Found:
@@ -162,7 +168,9 @@ class MaintenanceTransaction:
     def _create(self, statement: st.CreateTable) -> Outcome:
         folded = statement.name.casefold()
         known = self._working.get(folded)
-        exists = not known.dropped if known else self._runtime.catalog.tables.find(statement.name, self.version) is not None
+        exists = (
+            not known.dropped if known else self._runtime.catalog.tables.find(statement.name, self.version) is not None
+        )
         if exists and statement.if_not_exists:
             return Outcome(Counts())
         if exists:
@@ -237,7 +245,8 @@ class MaintenanceTransaction:
             created=tuple(w.created for w in touched if w.created),
             dropped=tuple(w.table.id for w in touched if w.dropped),
             next_rid={w.table.id: w.next_rid for w in touched},
-            garbage=self._replaced() + tuple(GarbageFile(w.table.id, f.path) for w in touched if w.dropped for f in w.current.files),
+            garbage=self._replaced()
+            + tuple(GarbageFile(w.table.id, f.path) for w in touched if w.dropped for f in w.current.files),
             summary={"tables": per_table, "rows": counts.total},
         )
 
@@ -287,10 +296,8 @@ class MaintenanceTransaction:
 
     def _let_go(self) -> None:
         self._keeper.stop()
-        try:
+        with suppress(MatviewError):  # a lease that cannot be given back expires by itself
             self._runtime.catalog.lease.release(self._keeper.lease)
-        except MatviewError:
-            pass  # it expires by itself
 
     def _require_open(self) -> None:
         if self._over is not None:
@@ -322,7 +329,11 @@ def checked_schema(runtime: Runtime, statement: st.CreateTable) -> Schema:
         kind = column.type.lower() if sized else plain
         if "void" in plain:
             raise BadDefinition(f"column {column.name!r}: a table cannot store the type {plain}")
-        if column.name in statement.schema.key and re.match(r"^(map|array|struct|variant|binary$)", plain) and plain != "binary":
+        if (
+            column.name in statement.schema.key
+            and re.match(r"^(map|array|struct|variant|binary$)", plain)
+            and plain != "binary"
+        ):
             raise BadDefinition(f"key column {column.name!r}: {plain} cannot be a key", help="use an atomic type")
         if statement.schema.is_bag and "variant" in plain:
             raise BadDefinition(f"column {column.name!r}: variant needs a table with a primary key")

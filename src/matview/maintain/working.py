@@ -21,9 +21,7 @@ class Counts:
     deleted: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.inserted + other.inserted, self.updated + other.updated, self.deleted + other.deleted
-        )
+        return Counts(self.inserted + other.inserted, self.updated + other.updated, self.deleted + other.deleted)
 
     @property
     def total(self) -> int:
@@ -32,7 +30,7 @@ class Counts:
 
 @dataclass
 class Working:
-    """Staged files belong to nobody else until the commit; `replaced` are those that a later statement did away with."""
+    """Staged files belong to nobody else until the commit; `replaced` are those that a later statement did without."""
 
     table: VersionedTable
     snapshot: Snapshot

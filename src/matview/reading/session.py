@@ -40,7 +40,7 @@ class ReaderSession:
         """A query, as of this session's version."""
         return self.query(_query(text))
 
-    def query(self, query: exp.Expression) -> DataFrame:
+    def query(self, query: exp.Expr) -> DataFrame:
         self._require_open()
         frame = run_query(self._runtime.engine, query, self._found, self.version, self._record.grain)
         self._check_horizon()
@@ -105,8 +105,10 @@ class ReaderSession:
         self.close()
 
 
-def _query(text: str) -> exp.Expression:
+def _query(text: str) -> exp.Expr:
     statement = parse_one(text)
     if not isinstance(statement, st.Query):
-        raise UnsupportedStatement("a reader session runs queries only", help="change tables with `wh.sql` or a transaction")
+        raise UnsupportedStatement(
+            "a reader session runs queries only", help="change tables with `wh.sql` or a transaction"
+        )
     return statement.query

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def cache_dir() -> Path:
-    """A directory of our own that can be written: MATVIEW_CACHE, the virtual environment's, the user's, a temporary one."""
+    """A directory that we can write: MATVIEW_CACHE, the virtual environment's, the user's, else a temporary one."""
     for place in _places():
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -22,7 +22,14 @@ from matview.errors import (
 
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)  # what it prints is in the error raised
 
-_VALUE_CONDITIONS = ("CAST_", "ARITHMETIC_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE", "DIVIDE_BY_ZERO", "INVALID_", "CANNOT_PARSE")
+_VALUE_CONDITIONS = (
+    "CAST_",
+    "ARITHMETIC_OVERFLOW",
+    "NUMERIC_VALUE_OUT_OF_RANGE",
+    "DIVIDE_BY_ZERO",
+    "INVALID_",
+    "CANNOT_PARSE",
+)
 
 
 @contextmanager
@@ -60,6 +67,8 @@ def _analysis(condition: str, text: str) -> MatviewError:
         return UnknownColumn(text)
     if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
         return UnknownTable(text)
+    if condition.endswith("FAILED_SQL_EXPRESSION_EVALUATION"):
+        return BadValue(text)
     if condition.startswith(("DATATYPE_MISMATCH", "INCOMPATIBLE_DATA_FOR_TABLE", "CAST_")):
         return TypeMismatch(text)
     return QueryRejected(text)

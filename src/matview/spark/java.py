@@ -22,7 +22,7 @@ from matview.errors import NoJava
 
 OLDEST = 17
 
-# Spark names one jar twice on the class path and a directory that is not there: Java >= 19 then refuses a class archive.
+# Spark names one jar twice on the class path, and a directory that is not there: Java 21 then refuses a class archive.
 _SHIM = """\
 #!/bin/sh
 # Starts Java for Spark: without a module that it may lack, and with each jar on the class path once.

@@ -107,7 +107,9 @@ def _launching(**environment: str) -> Iterator[None]:
     os.environ.update(wanted | environment)
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # about pandas, which we don't use
+            warnings.filterwarnings(
+                "ignore", category=FutureWarning, module="pyspark"
+            )  # about pandas, which we don't use
             yield
     finally:
         for name, value in before.items():

@@ -1,6 +1,6 @@
 """`python -m matview.spark.warm`: writes the class archive with which Spark starts in half the time.
 
-A short run of what refreshes do loads the classes; Java writes them down when it ends. Nothing else ever writes the archive.
+A short run of what refreshes do loads the classes; Java writes them down when it ends. Nothing else ever does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from matview.spark.session import spark_session
 
 spark = spark_session()
 rows = pa.table({"k": list(range(100)), "s": [str(i) for i in range(100)]})
-spark.createDataFrame(rows).selectExpr("k", "s", "cast(k as decimal(12,2)) d", "current_timestamp() t").write.parquet(PLACE)
+rows = spark.createDataFrame(rows).selectExpr("k", "s", "cast(k as decimal(12,2)) d", "current_timestamp() t")
+rows.write.parquet(PLACE)
 spark.read.parquet(PLACE).createOrReplaceTempView("a")
 spark.sql("SELECT a.s, sum(b.d) FROM a JOIN a b ON a.k = b.k WHERE b.k > 3 GROUP BY a.s ORDER BY 2").collect()
 spark.sql("SELECT * FROM a WHERE k NOT IN (SELECT k FROM a WHERE d > 5)").groupBy("t").agg(F.max("d")).toArrow()
@@ -61,7 +62,7 @@ def _base_options(java: Java, base: Path) -> list[str]:
     """Most runtimes come with an archive of Java's own classes to build on; for the others it is made first."""
     if (java.home / "lib" / "server" / "classes.jsa").exists():
         return []
-    command = [java.command, "-Xshare:dump", f"-XX:SharedArchiveFile={base}"]
+    command = [str(java.command), "-Xshare:dump", f"-XX:SharedArchiveFile={base}"]
     subprocess.run(command, capture_output=True, timeout=600, check=False)
     return [f"-XX:SharedArchiveFile={base}"] if base.exists() else []
 

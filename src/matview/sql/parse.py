@@ -39,7 +39,7 @@ def parse_one(text: str, source: str = "<sql>") -> st.Statement:
     return found[0]
 
 
-def place_of(node: exp.Expression | None, source: str = "<sql>") -> Place | None:
+def place_of(node: exp.Expr | None, source: str = "<sql>") -> Place | None:
     """Where a node begins in the text, when the parser knows."""
     if node is None:
         return None
@@ -58,7 +58,7 @@ def _syntax_error(error: ParseError | TokenError, source: str) -> SqlSyntaxError
     return SqlSyntaxError(str(error).splitlines()[0])
 
 
-def _statement(tree: exp.Expression, source: str) -> st.Statement:
+def _statement(tree: exp.Expr, source: str) -> st.Statement:
     match tree:
         case exp.Query() | exp.Values():
             return st.Query(tree)
@@ -84,7 +84,7 @@ def _statement(tree: exp.Expression, source: str) -> st.Statement:
     raise _unsupported(tree, source)
 
 
-def _unsupported(tree: exp.Expression, source: str) -> UnsupportedStatement:
+def _unsupported(tree: exp.Expr, source: str) -> UnsupportedStatement:
     text = tree.sql(DIALECT)
     shown = text if len(text) <= 60 else text[:57] + "..."
     return UnsupportedStatement(f"Matview does not run `{shown}`", where=place_of(tree, source))
@@ -92,7 +92,7 @@ def _unsupported(tree: exp.Expression, source: str) -> UnsupportedStatement:
 
 def _command(tree: exp.Command) -> st.Statement:
     rest = tree.args.get("expression")
-    rest_text = rest.name if isinstance(rest, exp.Expression) else str(rest or "")
+    rest_text = rest.name if isinstance(rest, exp.Expr) else str(rest or "")
     if tree.name.upper() == "SHOW" and rest_text.strip().upper() == "TABLES":
         return st.ShowTables()
     if tree.name.upper() == "ALTER" and (found := _SET_VERSIONS.match(rest_text)):
@@ -100,7 +100,7 @@ def _command(tree: exp.Command) -> st.Statement:
     raise UnsupportedStatement(f"Matview does not run `{tree.name.upper()} {rest_text.strip()}`".rstrip())
 
 
-def _table_name(table: exp.Expression, source: str) -> str:
+def _table_name(table: exp.Expr, source: str) -> str:
     if not isinstance(table, exp.Table):
         raise UnsupportedStatement("expected the name of a table", where=place_of(table, source))
     if table.db or table.catalog:
@@ -112,7 +112,7 @@ def _table_name(table: exp.Expression, source: str) -> str:
     return table.name
 
 
-def _alias(table: exp.Expression) -> str:
+def _alias(table: exp.Expr) -> str:
     return table.alias or table.name
 
 
@@ -128,7 +128,9 @@ def _create(tree: exp.Create, source: str) -> st.CreateTable:
             case exp.PrimaryKey():
                 key.extend(part.name for part in item.expressions)
             case _:
-                raise BadDefinition(f"`{item.sql(DIALECT)}` is not supported in CREATE TABLE", where=place_of(item, source))
+                raise BadDefinition(
+                    f"`{item.sql(DIALECT)}` is not supported in CREATE TABLE", where=place_of(item, source)
+                )
     cluster_by, properties = _properties(tree, source)
     schema = _schema(columns, key, place_of(tree, source))
     known = [_known_column(schema, name, source) for name in cluster_by]
@@ -189,7 +191,9 @@ def _properties(tree: exp.Create, source: str) -> tuple[list[str], dict[str, str
             case exp.FileFormatProperty() if item.name.lower() == "delta":
                 pass
             case _:
-                raise BadDefinition(f"`{item.sql(DIALECT)}` is not supported in CREATE TABLE", where=place_of(tree, source))
+                raise BadDefinition(
+                    f"`{item.sql(DIALECT)}` is not supported in CREATE TABLE", where=place_of(tree, source)
+                )
     return cluster_by, properties
 
 
@@ -213,10 +217,10 @@ def _insert(tree: exp.Insert, source: str) -> st.Insert:
     return st.Insert(_table_name(target, source), columns, query)
 
 
-def _assignments(items: list[exp.Expression], source: str) -> Mapping[str, exp.Expression] | st.SetAll:
+def _assignments(items: list[exp.Expr], source: str) -> Mapping[str, exp.Expr] | st.SetAll:
     if len(items) == 1 and isinstance(items[0], exp.Star):
         return st.SetAll()
-    made: dict[str, exp.Expression] = {}
+    made: dict[str, exp.Expr] = {}
     for item in items:
         if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
             raise SqlSyntaxError(f"`{item.sql(DIALECT)}` is no assignment", where=place_of(item, source))
@@ -235,7 +239,7 @@ def _update(tree: exp.Update, source: str) -> st.Update:
     return st.Update(_table_name(tree.this, source), _alias(tree.this), assignments, _condition(tree))
 
 
-def _condition(tree: exp.Expression) -> exp.Expression | None:
+def _condition(tree: exp.Expr) -> exp.Expr | None:
     where = tree.args.get("where")
     return where.this if where else None
 
@@ -249,7 +253,9 @@ def _merge(tree: exp.Merge, source: str) -> st.Merge:
     clauses = tuple(_when(when, source) for when in tree.args["whens"].expressions)
     if tree.args.get("on") is None:
         raise SqlSyntaxError("MERGE needs ON", where=place_of(tree, source))
-    return st.Merge(_table_name(tree.this, source), _alias(tree.this), using, using.alias_or_name, tree.args["on"], clauses)
+    return st.Merge(
+        _table_name(tree.this, source), _alias(tree.this), using, using.alias_or_name, tree.args["on"], clauses
+    )
 
 
 def _when(when: exp.When, source: str) -> st.WhenMatched | st.WhenNotMatched:
@@ -265,7 +271,7 @@ def _when(when: exp.When, source: str) -> st.WhenMatched | st.WhenNotMatched:
     raise _unsupported(when, source)
 
 
-def _merge_values(then: exp.Insert, source: str) -> Mapping[str, exp.Expression] | st.SetAll:
+def _merge_values(then: exp.Insert, source: str) -> Mapping[str, exp.Expr] | st.SetAll:
     if isinstance(then.this, exp.Star):
         return st.SetAll()
     if not isinstance(then.this, exp.Tuple) or not isinstance(then.expression, exp.Tuple):
@@ -273,5 +279,7 @@ def _merge_values(then: exp.Insert, source: str) -> Mapping[str, exp.Expression]
     names = [part.name for part in then.this.expressions]
     values = then.expression.expressions
     if len(names) != len(values):
-        raise SqlSyntaxError(f"INSERT names {len(names)} columns and gives {len(values)} values", where=place_of(then, source))
+        raise SqlSyntaxError(
+            f"INSERT names {len(names)} columns and gives {len(values)} values", where=place_of(then, source)
+        )
     return dict(zip(names, values, strict=True))

@@ -14,7 +14,7 @@ from matview.algebra.schema import Schema
 class Query:
     """A SELECT, a set operation, VALUES, with or without WITH."""
 
-    query: exp.Expression
+    query: exp.Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Insert:
 
     table: str
     columns: tuple[str, ...]
-    source: exp.Expression
+    source: exp.Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Update:
 
     table: str
     alias: str
-    assignments: Mapping[str, exp.Expression]
-    where: exp.Expression | None
+    assignments: Mapping[str, exp.Expr]
+    where: exp.Expr | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Delete:
 
     table: str
     alias: str
-    where: exp.Expression | None
+    where: exp.Expr | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +69,24 @@ class SetAll:
 class WhenMatched:
     """`assignments` None means DELETE. `by_source` False is WHEN NOT MATCHED BY SOURCE."""
 
-    condition: exp.Expression | None
-    assignments: Mapping[str, exp.Expression] | SetAll | None
+    condition: exp.Expr | None
+    assignments: Mapping[str, exp.Expr] | SetAll | None
     has_source: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class WhenNotMatched:
-    condition: exp.Expression | None
-    values: Mapping[str, exp.Expression] | SetAll
+    condition: exp.Expr | None
+    values: Mapping[str, exp.Expr] | SetAll
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
     table: str
     alias: str
-    source: exp.Expression
+    source: exp.Expr
     source_alias: str
-    on: exp.Expression
+    on: exp.Expr
     clauses: tuple[WhenMatched | WhenNotMatched, ...]
 
 

@@ -22,7 +22,7 @@ from matview.storage.stats import data_file
 from matview.versions.text import spark_text
 
 LEVEL = "__level"
-_WRITE_OPTIONS = {"compression": "zstd", "parquet.writer.version": "PARQUET_2_0"}
+WRITE_OPTIONS = {"compression": "zstd", "parquet.writer.version": "PARQUET_2_0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +79,19 @@ class Engine:
             return self.spark.createDataFrame([], struct).withColumn(LEVEL, F.lit(Level.BASE.value))
         return found[0] if len(found) == 1 else found[0].unionAll(found[1])
 
-    def _scan_level(
-        self, files: Files, data: Sequence[DataFile], struct: StructType, level: Level
-    ) -> DataFrame | None:
+    def _scan_level(self, files: Files, data: Sequence[DataFile], struct: StructType, level: Level) -> DataFrame | None:
         paths = [files.spark_uri(f.path) for f in data if f.level is level]
         if not paths:
             return None
         return self.spark.read.schema(struct).parquet(*paths).withColumn(LEVEL, F.lit(level.value))
 
-    def sql(self, query: exp.Expression | str, relations: Mapping[str, DataFrame]) -> DataFrame:
+    def sql(self, query: exp.Expr | str, relations: Mapping[str, DataFrame]) -> DataFrame:
         """Runs a query in which the names of `relations` stand for data frames."""
         text = query if isinstance(query, str) else spark_text(query)
         with translated():
-            return self.spark.sql(_with_fields(text, relations), **relations) if relations else self.spark.sql(text)
+            return (
+                self.spark.sql(_with_fields(text, relations), None, **relations) if relations else self.spark.sql(text)
+            )
 
     def write(
         self,
@@ -108,9 +108,9 @@ class Engine:
         with translated("writing tuples"):
             if len(levels) == 1:
                 target = files.uri(f"{directory}/{LEVEL}={levels[0].value}")
-                kept.drop(LEVEL).write.options(**_WRITE_OPTIONS).parquet(target)
+                kept.drop(LEVEL).write.options(**WRITE_OPTIONS).parquet(target)
             else:
-                kept.write.options(**_WRITE_OPTIONS).partitionBy(LEVEL).parquet(files.uri(directory))
+                kept.write.options(**WRITE_OPTIONS).partitionBy(LEVEL).parquet(files.uri(directory))
         return Written(self.written(files, directory), observation.get)
 
     @staticmethod

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
-from collections.abc import Iterable
-from typing import IO, cast
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO, Any, cast
 
 import pyarrow.parquet as pq
 from pyarrow import fs
@@ -24,7 +24,7 @@ class Files:
             self._fs, self._base = fs.FileSystem.from_uri(root)
             self._prefix = root.split("://", 1)[0] + "://"
         else:
-            self._fs, self._base, self._prefix = fs.LocalFileSystem(), os.path.abspath(root), ""
+            self._fs, self._base, self._prefix = fs.LocalFileSystem(), str(Path(root).absolute()), ""
         self.root = root
 
     @property
@@ -45,7 +45,7 @@ class Files:
         return Files(self.uri(path))
 
     def exists(self, path: str = "") -> bool:
-        return self._fs.get_file_info(self._full(path)).type != fs.FileType.NotFound
+        return bool(self._fs.get_file_info(self._full(path)).type != fs.FileType.NotFound)
 
     def is_empty(self) -> bool:
         return not self.exists() or not self.list("", recursive=False)
@@ -82,9 +82,9 @@ class Files:
         with cast("IO[bytes]", self._fs.open_input_file(self._full(path))) as file:
             return pq.read_metadata(file)
 
-    def read_columns(self, paths: Iterable[str], columns: list[str]) -> list[object]:
+    def read_columns(self, paths: Iterable[str], columns: Sequence[str]) -> Sequence[Any]:
         """The named columns of Parquet files, as one Arrow table per file."""
-        return [pq.read_table(self._full(path), filesystem=self._fs, columns=columns) for path in paths]
+        return [pq.read_table(self._full(path), filesystem=self._fs, columns=[*columns]) for path in paths]
 
 
 def storage_failure(error: BaseException, doing: str) -> StorageFailure:

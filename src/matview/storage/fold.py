@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from matview.storage.engine import LEVEL
 from matview.storage.snapshot import DataFile, Level, Snapshot
 from matview.storage.table import VersionedTable
 from matview.versions.layout import RID
@@ -126,7 +125,7 @@ class Folder:
             if not whole:
                 left = overlay.join(rids, RID, "left_anti").hint("rebalance", 1)
                 rest = self._write(left, f"{directory}-rest", Level.OVERLAY)
-        folded = self._laid_out(rows.where(self._needed()), sum(f.rows for f in files), cluster_by)
+        folded = laid_out(rows.where(self._needed()), sum(f.rows for f in files), cluster_by)
         added = self._write(folded, directory, Level.BASE)
         return Rewrite((*files, *self._snapshot.overlay), (*added, *rest))
 
@@ -134,13 +133,10 @@ class Folder:
         """As `latest`, but with void tuples, which have to go on hiding."""
         return self._table.newest(files, self._snapshot.overlay)
 
-    def _needed(self) -> F.Column:
+    def _needed(self) -> Column:
         vn, op = F.col(self._table.layout.vn(1)), F.col(self._table.layout.op(1))
         collectable = (op == int(Operation.DELETE)) & (vn <= self._horizon)
         return ~(collectable | (op == int(Operation.VOID)))
-
-    def _laid_out(self, rows: DataFrame, count: int, cluster_by: Sequence[str]) -> DataFrame:
-        return laid_out(rows, count, cluster_by)
 
     def _write(self, rows: DataFrame, directory: str, level: Level) -> tuple[DataFile, ...]:
         written = self._table.engine.write(rows, self._table.files, directory, (level,), {"n": F.count(F.lit(1))})

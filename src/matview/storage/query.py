@@ -16,6 +16,7 @@ from matview.versions.predicates import Predicate, sargable
 from matview.versions.pruning import may_match
 from matview.versions.references import rewrite_query
 from matview.versions.rewrite import Dialect, reading
+from matview.versions.text import spark_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,12 @@ class Found:
     table: VersionedTable
     snapshot: Snapshot
 
-    def files(self, predicates: tuple[Predicate, ...]) -> tuple[DataFile, ...]:
-        """The files that can hold a tuple that meets the predicates, now or before, by their statistics."""
+    def files(self, predicates: tuple[Predicate, ...], version: int) -> tuple[DataFile, ...]:
+        """The files that can hold a tuple that meets the predicates at a version, by their statistics."""
         layout = self.table.layout
-        return tuple(f for f in self.snapshot.files if may_match(predicates, layout, f.minimum, f.maximum))
+        return tuple(
+            f for f in self.snapshot.files if may_match(predicates, layout, f.minimum, f.maximum, session_vn=version)
+        )
 
 
 Lookup = Callable[[exp.Table], Found]
@@ -36,13 +39,13 @@ Lookup = Callable[[exp.Table], Found]
 
 def run_query(
     engine: Engine,
-    query: exp.Expression,
+    query: exp.Expr,
     lookup: Lookup,
     version: int,
     grain: Grain = "table",
     bound: Mapping[str, DataFrame] | None = None,
 ) -> DataFrame:
-    """The query as of `version`, each of its tables read from the snapshot that `lookup` gives; names in `bound` stay."""
+    """The query as of `version`, each table read from the snapshot that `lookup` gives; names in `bound` stay."""
     relations: dict[str, DataFrame] = dict(bound or {})
 
     def replace(reference: exp.Table) -> exp.Expr:
@@ -51,7 +54,7 @@ def run_query(
         found = lookup(reference)
         predicates = sargable(reference, found.table.schema)
         tuples = relation_name()
-        relations[tuples] = found.table.tuples(found.files(predicates))
+        relations[tuples] = found.table.tuples(found.files(predicates, version))
         overlay = None
         if found.snapshot.overlay:
             name = relation_name()
@@ -65,8 +68,8 @@ def run_query(
     return engine.sql(rewritten, relations)
 
 
-def query_text(query: exp.Expression, lookup: Lookup, version: int, dialect: Dialect) -> str:
-    """The query as of `version` for another engine, over the very files (PostgreSQL: over `<table>__base`, `__overlay`)."""
+def query_text(query: exp.Expr, lookup: Lookup, version: int, dialect: Dialect) -> str:
+    """The query as of `version` for another engine, over the same files; PostgreSQL: over `<table>__base`, `__overlay`."""
 
     def replace(reference: exp.Table) -> exp.Expr:
         found = lookup(reference)
@@ -77,14 +80,15 @@ def query_text(query: exp.Expression, lookup: Lookup, version: int, dialect: Dia
             layout,
             version,
             found.snapshot.facts(layout),
-            exp.Subquery(this=_tuples(found, found.files(predicates), dialect)),
+            exp.Subquery(this=_tuples(found, found.files(predicates, version), dialect)),
             overlay,
             hide="not_exists",
             predicates=predicates,
             dialect=dialect,
         )
 
-    return rewrite_query(query, replace).sql(dialect, pretty=True)
+    rewritten = rewrite_query(query, replace)
+    return spark_text(rewritten) if dialect == "spark" else rewritten.sql(dialect, pretty=True)
 
 
 def _tuples(found: Found, files: tuple[DataFile, ...], dialect: Dialect) -> exp.Query:
@@ -102,13 +106,18 @@ def _tuples(found: Found, files: tuple[DataFile, ...], dialect: Dialect) -> exp.
     return union
 
 
-def _files(found: Found, files: tuple[DataFile, ...], dialect: Dialect) -> exp.Expression:
+def _files(found: Found, files: tuple[DataFile, ...], dialect: Dialect) -> exp.Expr:
     """Parquet files as a relation."""
     paths = [exp.Literal.string(found.table.files.uri(f.path)) for f in files]
     match dialect:
         case "duckdb":
             by_name = exp.EQ(this=exp.column("union_by_name"), expression=exp.true())
-            call = exp.Anonymous(this="read_parquet", expressions=[exp.Array(expressions=paths), by_name])
+            level_of_ours = exp.EQ(
+                this=exp.column("hive_partitioning"), expression=exp.false()
+            )  # paths say __level=...
+            call = exp.Anonymous(
+                this="read_parquet", expressions=[exp.Array(expressions=paths), by_name, level_of_ours]
+            )
             return exp.Table(this=call)
         case "spark":
             return _spark_files(paths)
@@ -117,7 +126,7 @@ def _files(found: Found, files: tuple[DataFile, ...], dialect: Dialect) -> exp.E
             return exp.to_table(f'"{found.table.name}__{level.value}"', dialect="postgres")
 
 
-def _spark_files(paths: list[exp.Literal]) -> exp.Expression:
+def _spark_files(paths: list[exp.Literal]) -> exp.Expr:
     """Spark names a file as parquet.`path`; several of them are a union."""
     tables = [exp.select("*").from_(exp.table_(exp.to_identifier(p.this, quoted=True), db="parquet")) for p in paths]
     whole: exp.Query = tables[0]

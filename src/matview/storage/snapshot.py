@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from matview.versions.layout import COUNT, Layout
 from matview.versions.facts import Facts
+from matview.versions.layout import COUNT, Layout
 
 
 class Level(StrEnum):

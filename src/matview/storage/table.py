@@ -56,7 +56,7 @@ class VersionedTable:
 
 
 def delta_fields(struct: StructType) -> list[Mapping[str, object]]:
-    """Spark's fields as a Delta schema has them; what Delta has no type for is declared as the integer it is stored as."""
+    """Spark's fields as a Delta schema has them; what Delta has no type for is declared as the integer stored."""
     return [{**field.jsonValue(), "type": _delta_type(field.jsonValue()["type"])} for field in struct.fields]
 
 

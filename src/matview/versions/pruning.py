@@ -45,12 +45,16 @@ def implied(
 ) -> exp.Expr | None:
     """What the predicates demand of stored tuples, in a form that Parquet row groups can be skipped by.
 
-    Only for columns that are read through CASE; the others' predicates reach the files without help.
+    Only for columns that are read through CASE; the others' predicates reach the files without help. But at the
+    tuple's grain they stand here as well: before the check that stops a query which reads an expired tuple.
     """
     slots = facts.later_slots(session_vn)
     conditions = []
+    exact = grain == "tuple" and table_expired(session_vn, facts, layout)
     for predicate in predicates:
-        if slots and predicate.column in layout.updatable:
+        if exact and predicate.column not in layout.updatable:
+            conditions.append(_condition(predicate, exp.column(predicate.column, table=row, quoted=True)))
+        elif slots and predicate.column in layout.updatable:
             names = [predicate.column, *(layout.pre(i, predicate.column) for i in reversed(slots))]
             anywhere = [_condition(predicate, exp.column(n, table=row, quoted=True)) for n in names]
             conditions.append(exp.or_(*anywhere, *_expired(layout, session_vn, facts, grain, row)))

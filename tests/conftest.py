@@ -1,0 +1,40 @@
+"""What all tests share: one Spark session, the mark `spark`, and the conformance list held against the run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance_run import Conformance
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytest_plugins = ["pytester"]
+
+# Tests are many small jobs, for which Java's second compiler costs more than it gives.
+os.environ.setdefault("MATVIEW_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One local Spark for the whole run."""
+    from matview.spark.session import spark_session  # here, so that pure tests never wait for PySpark
+
+    session = spark_session()
+    yield session
+    session.stop()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Conformance(config), "conformance")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that uses Spark is marked so."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
