@@ -78,4 +78,4 @@ $(READY): $(PACKAGES)
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@echo "making Spark start faster from now on …"
 	@$(BIN)/python -m matview.spark.warm || true
-	@touch $@
+	@rm -f $(VENV)/.ready-* && touch $@

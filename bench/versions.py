@@ -77,7 +77,7 @@ class Bench:
                 self.add(f"storage, n = {versions}", stored / self.plain, 1.10 if versions == 2 else None)
 
     def reading(self, warehouse: matview.Warehouse) -> None:
-        """Folded: at the newest version, and at the one before with 0.1 % changed since. Then with 1 % in the overlay."""
+        """Folded: at the newest version, and at the one before with 0.1 % changed since. Then 1 % in the overlay."""
         self._compare("read folded", warehouse.session(), 1.15)
         before = warehouse.session()
         warehouse.sql(update(1))
@@ -102,7 +102,7 @@ class Bench:
         self.add(name, ratio(seconds, "rewritten", "plain"), bar)
 
     def applying(self, warehouse: matview.Warehouse) -> None:
-        """0.1 % random updates, as a maintenance transaction and as a rewrite of the table with the same change in it."""
+        """0.1 % random updates: as a maintenance transaction, and as a rewrite of the table with the same change."""
         fold(warehouse)
         targets = iter(range(10_000))
         seconds = alternating(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
@@ -154,7 +154,7 @@ class Warehouse:
         rows = [(c.name, c.type, c.nullable, c.name in schema.key) for c in schema.columns]
         return self._frame(rows, "column string, type string, nullable boolean, key boolean")
 
-    def _frame(self, rows: list[tuple[object, ...]], schema: str) -> DataFrame:
+    def _frame(self, rows: Sequence[tuple[object, ...]], schema: str) -> DataFrame:
         return self.spark.createDataFrame(rows, schema)
 
     # the end ----------------------------------------------------------------------------------------------------------

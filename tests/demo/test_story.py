@@ -12,7 +12,7 @@ from .stories import FIXTURES, read
 
 def test_figure_2_in_figures() -> None:
     story = tell(read((FIXTURES / "figure_2.story").read_text()))
-    assert (story.current, story.making) == (3, 4)
+    assert (story.current, story.last_step) == (3, Began(19.0, 4))
     assert [(s.analyst, s.version, s.expired) for s in story.sittings if s.time.end is not None] == [
         ("Ana", 1, False),
         ("Ben", 1, True),

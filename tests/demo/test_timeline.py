@@ -63,5 +63,5 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert sum("version 4  " in line for line in lines) == 2
 
 
-def test_the_legend_fits_a_hundred_columns_with_a_frame_around() -> None:
-    assert len(legend().plain) <= 96
+def test_the_legend_fits_eighty_columns_with_a_frame_around() -> None:
+    assert len(legend().plain) <= 76

@@ -7,9 +7,21 @@ from decimal import Decimal
 
 import pytest
 
-from matview.demo.events import Asked, Began, Changed, Checked, Event, Expired, Opened
+from matview.demo.events import (
+    Asked,
+    Began,
+    Changed,
+    Checked,
+    Committed,
+    Event,
+    Expired,
+    HalfCommitted,
+    Opened,
+    Started,
+)
 from matview.demo.log import line
 from matview.demo.report import figure_rows, verdict_with_rewrite, verdict_without_rewrite
+from matview.demo.screen import now_text
 from matview.demo.story import Figures, tell
 from matview.reading.status import TableStatus
 
@@ -37,6 +49,26 @@ DAILY = TableStatus("DailySales", "tables/d", 26_000, 1, 3, 900, 200_000, 0.0312
 )
 def test_an_event_is_one_line(event: Event, said: str | None) -> None:
     assert line(event, 10.0) == said
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ([], "Version 2 is current."),
+        ([Began(1.0, 3)], "Version 2 is current; maintenance is making version 3."),
+        (
+            [Began(1.0, 3), Changed(2.0, 3, "late receipts", 1400)],
+            "Version 2 is current; maintenance is making version 3: late receipts, 1,400 rows.",
+        ),
+        (
+            [Began(1.0, 3), HalfCommitted(2.0, 3, "DailySales")],
+            "Version 2 is current; of version 3, only DailySales is committed yet.",
+        ),
+        ([Began(1.0, 3), Committed(2.0, 3)], "Version 3 is current."),
+    ],
+)
+def test_what_goes_on_is_said_above_the_picture(events: list[Event], said: str) -> None:
+    assert now_text(tell([Started(0.0, 2, 2), *events])).plain == said
 
 
 def test_the_table_says_what_was_measured() -> None:

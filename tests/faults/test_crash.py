@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crashing import FOLDING
 
 import matview
 from matview.settings import Settings
+
+from .crashing import FOLDING
 
 BEFORE = ({(1, 1), (2, 2)}, {(1, 1), (2, 2)})
 AFTER = ({(1, 101), (2, 102)}, {(2, 2), (3, 3)})

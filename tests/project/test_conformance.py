@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import PAGE, ROOT, Mark, claimed_on, known_items, marks, owed, page
+from conformance import PAGE, Mark, claimed_on, known_items, marks, owed, page
 
 PLUGIN = """
 from pathlib import Path
@@ -27,8 +27,7 @@ def test_two(): assert {}
 """
 
 
-def make_suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tests: str) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
+def make_suite(pytester: pytest.Pytester, tests: str) -> None:
     pytester.makeconftest(PLUGIN)
     pytester.makepyfile(test_it=tests)
 
@@ -91,23 +90,20 @@ def test_a_page_claims_what_has_a_test_and_nothing_else() -> None:
 )
 def test_a_full_run_must_show_what_is_claimed(
     pytester: pytest.Pytester,
-    monkeypatch: pytest.MonkeyPatch,
     claimed: str,
     two_passes: bool,
     arguments: list[str],
     complains: bool,
 ) -> None:
-    make_suite(pytester, monkeypatch, TESTS.format("True" if two_passes else "False"))
+    make_suite(pytester, TESTS.format("True" if two_passes else "False"))
     pytester.path.joinpath("page.md").write_text(f"| {claimed} | what | `test_it.py`: test_x |\n")
-    result = pytester.runpytest_subprocess(*arguments)
+    result = pytester.runpytest_inprocess(*arguments)
     assert result.ret == (1 if complains else 0)
     assert (f"no test of it passed: {claimed}" in result.stdout.str()) == complains
 
 
-def test_a_mark_that_is_not_on_the_list_ends_the_run(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_suite(pytester, monkeypatch, TESTS.format("True").replace("Q1", "Q99"))
-    result = pytester.runpytest_subprocess()
+def test_a_mark_that_is_not_on_the_list_ends_the_run(pytester: pytest.Pytester) -> None:
+    make_suite(pytester, TESTS.format("True").replace("Q1", "Q99"))
+    result = pytester.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "not on the conformance list: Q99" in result.stderr.str() + result.stdout.str()

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from histories import Generator, Model, State
 from pyspark.errors import PySparkException
 
 import matview
 from matview import Settings
 from matview.errors import SessionExpired
 from matview.versions.tuples import Operation
+
+from .histories import Generator, Model, State
 
 # folds and merges after nearly every transaction, files removed at once
 EAGER = Settings(fold_files=2, fold_least=4, fold_share=0.2, file_retention=0.0)

@@ -47,7 +47,9 @@ def test_the_three_grains_of_expiry(warehouse: matview.Warehouse) -> None:
 
 @pytest.mark.conforms("Q12")
 def test_more_versions_without_rewriting(warehouse: matview.Warehouse, tmp_path: Path) -> None:
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "wh").rglob("*.parquet") if "_delta_log" not in str(path)}
+    before = {
+        path: path.stat().st_mtime_ns for path in (tmp_path / "wh").rglob("*.parquet") if "_delta_log" not in str(path)
+    }
     warehouse.sql("ALTER WAREHOUSE SET VERSIONS 4")
     assert all(path.stat().st_mtime_ns == changed for path, changed in before.items())
     sessions = []
@@ -122,8 +124,7 @@ def test_files_go_when_their_time_is_over(spark: Any, tmp_path: Path) -> None:
         warehouse.gc()
         collected = warehouse.gc()
         assert collected.files == 0
-        data = [p for p in (tmp_path / "wh" / "tables").rglob("part-*.parquet")]
-        assert len(data) == 1
+        assert len(list((tmp_path / "wh" / "tables").rglob("part-*.parquet"))) == 1
         assert values(warehouse) == [(1, 2), (2, 2)]
 
 

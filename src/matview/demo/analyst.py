@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -62,11 +63,9 @@ class Analyst:
     def rehearse(self) -> None:
         """Asks every kind of query once and tells nobody: Spark is slow at what it does for the first time."""
         desk = self._reader.open()
-        try:
+        with closing(desk), suppress(SessionExpired):
             for query in (SUM_BY_CITY, TOTALS, _about(DRILL_DOWN, CITIES[0])):
                 desk.ask(query)
-        finally:
-            desk.close()
 
     def work(self) -> None:
         session = 0

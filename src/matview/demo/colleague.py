@@ -1,10 +1,10 @@
 """The analyst who works in a process, and on a Spark, of her own. Her events come as lines of JSON.
 
-    parent                       child (python -m matview.demo.colleague)
-    start           ------->     starts Spark
-    "go"            ------->     opens the warehouse, asks every kind of query once, works
-                    <-------     events, one a line
-    closes the pipe ------->     ends
+parent                       child (python -m matview.demo.colleague)
+start           ------->     starts Spark
+"go"            ------->     opens the warehouse, asks every kind of query once, works
+                <-------     events, one a line
+closes the pipe ------->     ends
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import tempfile
 import threading
 import time
@@ -123,7 +124,7 @@ def play(script: Script, console: Console) -> Played:
     """Sets the stage, lets everybody work for the time given, and sees them off."""
     place = cleared(script.path)
     with ExitStack() as stack:
-        log = stack.enter_context(_log_file())
+        log = _log_file()
         colleagues = [Colleague(Orders(str(place), script.mode.desk, habit), log) for habit in script.elsewhere]
         for colleague in colleagues:
             stack.callback(colleague.end)
@@ -135,7 +136,10 @@ def play(script: Script, console: Console) -> Played:
             first = load(warehouse, script.seed)
             performance = stack.enter_context(closing(Performance(script, warehouse, colleagues)))
         events = performance.run(screen_for(console, script.frame), first)
-        return Played(place, tell(events), warehouse.status().tables)
+        story = tell(events)
+        if not story.figures.failures:
+            log.unlink()
+        return Played(place, story, warehouse.status().tables)
 
 
 class Performance:
@@ -157,7 +161,7 @@ class Performance:
         self._heard.put(Started(time.time(), first, self._script.versions))
         with screen:
             self._begin(threads)
-            with suppress(KeyboardInterrupt):  # the audience has seen enough
+            with suppress(KeyboardInterrupt), _plain_interrupt():  # the audience has seen enough
                 self._watch(screen, deadline, threads[0])
             self._end(threads)
             self._show(screen)
@@ -219,19 +223,30 @@ def curtain(script: Script, played: Played, console: Console) -> int:
     verdict = script.mode.verdict(figures)
     console.print(whole_picture(played.story, script.frame, min(console.width, 120)))
     console.print()
-    console.print(closing_table(figures, script.versions, played.tables))
+    console.print(closing_table(script.frame.title, figures, played.tables))
     console.print(Text(verdict.text, style="bold green" if verdict.good else "bold red"))
-    console.print(look_into(shown(played.place)))
+    console.print(look_into(shown(played.place)), soft_wrap=True)
     return 0 if verdict.good else 1
 
 
-@contextmanager
-def _log_file() -> Iterator[Path]:
-    """Where Spark's own messages go; it is left behind only if something goes wrong."""
+def _log_file() -> Path:
+    """Where Spark's own messages go; it is left behind if something goes wrong."""
     handle, name = tempfile.mkstemp(prefix="matview-demo-", suffix=".log")
     os.close(handle)
-    yield Path(name)
-    Path(name).unlink()
+    return Path(name)
+
+
+@contextmanager
+def _plain_interrupt() -> Iterator[None]:
+    """Ctrl-C as Python has it: Spark's own answer to it would cancel the queries that are running."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -50,8 +50,8 @@ def _trouble(figures: Figures) -> str | None:
     return None
 
 
-def closing_table(figures: Figures, versions: int, tables: Sequence[TableStatus]) -> Table:
-    table = Table(title=f"{versions}VNL: {versions} versions of every tuple", title_justify="left", show_header=False)
+def closing_table(title: str, figures: Figures, tables: Sequence[TableStatus]) -> Table:
+    table = Table(title=title, title_justify="left", show_header=False)
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column(style="dim")
@@ -78,7 +78,13 @@ def figure_rows(figures: Figures, tables: Sequence[TableStatus]) -> list[tuple[s
 
 def _latches(figures: Figures) -> str:
     """Opening and closing write a row of the catalog, which takes the paper's 'simple latching mechanism'."""
-    return f"; {figures.latches} latches at open or close" if figures.latches else ""
+    match figures.latches:
+        case 0:
+            return ""
+        case 1:
+            return "; 1 latch at open or close"
+        case several:
+            return f"; {several} latches at open or close"
 
 
 def _storage(table: TableStatus) -> tuple[str, str, str]:

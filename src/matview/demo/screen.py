@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, assert_never
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -14,8 +14,8 @@ from rich.panel import Panel
 from rich.text import Text
 
 from matview.demo import log
-from matview.demo.events import Event
-from matview.demo.story import Story, tell
+from matview.demo.events import Began, Changed, Event, HalfCommitted
+from matview.demo.story import Step, Story, tell
 from matview.demo.timeline import draw, legend
 
 WIDEST = 140
@@ -112,8 +112,22 @@ def whole_picture(story: Story, frame: Frame, width: int) -> RenderableType:
 
 
 def now_text(story: Story) -> Text:
-    making = "" if story.making is None else f"; maintenance is making version {story.making}"
-    return Text(f"Version {story.current} is current{making}.", style="bold")
+    """The current version, and what maintenance is about."""
+    return Text(f"Version {story.current} is current{_step_text(story.last_step)}.", style="bold", no_wrap=True)
+
+
+def _step_text(step: Step | None) -> str:
+    match step:
+        case None:
+            return ""
+        case Began(_, version):
+            return f"; maintenance is making version {version}"
+        case Changed(_, version, meaning, rows):
+            return f"; maintenance is making version {version}: {meaning}, {rows:,} rows"
+        case HalfCommitted(_, version, table):
+            return f"; of version {version}, only {table} is committed yet"
+        case _:
+            assert_never(step)
 
 
 def check_text(story: Story) -> Text:

@@ -23,6 +23,7 @@ from matview.demo.events import (
 )
 
 Phase = Literal["future", "current", "previous"]
+Step = Began | Changed | HalfCommitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class _Teller:
     begun: dict[int, float] = field(default_factory=dict)
     committed: dict[int, float] = field(default_factory=dict)
     rows: int = 0
+    last_step: Step | None = None
     sittings: list[Sitting] = field(default_factory=list)
     open: dict[str, Sitting] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
@@ -114,12 +116,15 @@ class _Teller:
                 self.committed[event.version] = event.at
             case Began(at, version):
                 self.begun[version] = at
-            case Committed(at, version):
-                self.committed[version] = at
+                self.last_step = event
             case Changed():
                 self.rows += event.rows
+                self.last_step = event
             case HalfCommitted():
-                pass
+                self.last_step = event
+            case Committed(at, version):
+                self.committed[version] = at
+                self.last_step = None
             case _:
                 assert_never(event)
 
@@ -155,7 +160,7 @@ class _Teller:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """All that the drawing and the table need to know."""
+    """All that the drawing and the table need to know; `last_step` is that of the transaction that is running."""
 
     began: float
     versions: int
@@ -163,17 +168,13 @@ class Story:
     lives: tuple[VersionLife, ...]
     sittings: tuple[Sitting, ...]
     figures: Figures
+    last_step: Step | None
     last_check: Checked | None
 
     @property
     def current(self) -> int:
         """The newest version that readers can open."""
         return max((life.version for life in self.lives if life.phases[-1][0] != "future"), default=0)
-
-    @property
-    def making(self) -> int | None:
-        """The version that a maintenance transaction is making just now."""
-        return next((version for version, time in self.transactions if time.end is None), None)
 
 
 def tell(events: Iterable[Event]) -> Story:
@@ -191,6 +192,7 @@ def tell(events: Iterable[Event]) -> Story:
         _lives(teller.begun, teller.committed, started.versions),
         tuple(sittings),
         _figures(teller, transactions, sittings),
+        teller.last_step,
         teller.checks[-1] if teller.checks else None,
     )
 
@@ -211,9 +213,7 @@ def _life(vn: int, begun: dict[int, float], committed: dict[int, float], version
     return VersionLife(vn, tuple(phases))
 
 
-def _figures(
-    teller: _Teller, transactions: Sequence[tuple[int, Stretch]], sittings: Sequence[Sitting]
-) -> Figures:
+def _figures(teller: _Teller, transactions: Sequence[tuple[int, Stretch]], sittings: Sequence[Sitting]) -> Figures:
     seconds = sorted(asked.seconds for asked in teller.asked)
     return Figures(
         transactions=sum(time.end is not None for _, time in transactions),

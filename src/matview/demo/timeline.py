@@ -1,9 +1,9 @@
 """Figure 2 of the paper, drawn from the story: maintenance, the versions of the database, reader sessions.
 
-    maintenance    ▐ v3 ▌      ▐ v4 ▌
-    version 2   █████████━━━━━━━━━━━✕            made, current, previous (still readable), expired
-    version 3      ░░░░░░██████████━━━━━━━
-    Ana         ├v2─────✕├v3──────┤              a session reads one version, from beginning to end
+maintenance    ▐ v3 ▌      ▐ v4 ▌
+version 2   █████████━━━━━━━━━━━✕            made, current, previous (still readable), expired
+version 3      ░░░░░░██████████━━━━━━━
+Ana         ├v2─────✕├v3──────┤              a session reads one version, from beginning to end
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ def legend() -> Text:
         ("├─┤", SESSION, "session"),
         (*CONTRADICTION, "contradiction"),
     ]
-    made = Text(" " * LABEL, no_wrap=True)
+    made = Text(no_wrap=True)
     for sign, style, meaning in signs:
-        made.append(sign, style=style).append(f" {meaning}   ", style="dim")
+        made.append(sign, style=style).append(f" {meaning}  ", style="dim")
     made.rstrip()
     return made
 
@@ -155,7 +155,7 @@ def _session(axis: Axis, row: Row, sitting: Sitting) -> None:
     if sitting.time.end is not None:
         row.put(end - 1, *(ENDED if sitting.expired else ("┤", SESSION)))
     for moment in sitting.contradictions:
-        row.put(axis.column(moment), *CONTRADICTION)
+        row.put(min(axis.column(moment), end - 1), *CONTRADICTION)
 
 
 def _fitting(text: str, room: int) -> str:

@@ -12,8 +12,9 @@ from matview.errors import SessionClosed, SessionExpired, UnsupportedStatement
 from matview.reading.heart import Heart
 from matview.sql import statements as st
 from matview.sql.parse import parse_one
-from matview.storage.query import Found, query_text, run_query
+from matview.storage.query import Found, run_query
 from matview.storage.runtime import Runtime
+from matview.storage.text import query_text
 from matview.versions.expiry import global_expired, table_expired
 from matview.versions.rewrite import Dialect
 

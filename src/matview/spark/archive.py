@@ -1,7 +1,7 @@
 """A class archive for Spark's JVM (JEP 350): its 20,000 classes are read and verified once, not at every start.
 
-It halves the processor time of a start. Only `python -m matview.spark.warm` writes it; where there is
-none, or where it does not fit, Spark starts as it always does.
+It nearly halves the processor time of a start. Only `python -m matview.spark.warm` writes it; where there is none, or
+where it does not fit, Spark starts as it always does.
 """
 
 from __future__ import annotations

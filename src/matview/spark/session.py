@@ -52,7 +52,7 @@ def _start() -> SparkSession:
         return SparkSession.builder.getOrCreate()
     java, cache = find_java(), cache_dir()
     options = ["-Xlog:disable", *archive_options(java, cache), *shlex.split(os.environ.get("MATVIEW_JAVA_OPTIONS", ""))]
-    builder = SparkSession.builder.master("local[*]").appName("matview")
+    builder = SparkSession.builder.master(os.environ.get("MATVIEW_SPARK_MASTER", "local[*]")).appName("matview")
     for name, value in local_settings(options).items():
         builder = builder.config(name, value)
     with _launching(JAVA_HOME=str(shim_home(java, cache))):

@@ -1,4 +1,4 @@
-"""`python -m matview.spark.warm`: writes the class archive with which Spark starts in half the time.
+"""`python -m matview.spark.warm`: writes the class archive with which Spark starts faster.
 
 A short run of what refreshes do loads the classes; Java writes them down when it ends. Nothing else ever does.
 """

@@ -73,8 +73,7 @@ def _statement(tree: exp.Expr, source: str) -> st.Statement:
         case exp.Delete() if not tree.args.get("using"):
             return _delete(tree, source)
         case exp.TruncateTable() if len(tree.expressions) == 1:
-            name = _table_name(tree.expressions[0], source)
-            return st.Delete(name, name, None)
+            return _truncate(tree, source)
         case exp.Merge():
             return _merge(tree, source)
         case exp.Describe() if isinstance(tree.this, exp.Table):
@@ -237,6 +236,11 @@ def _update(tree: exp.Update, source: str) -> st.Update:
     if isinstance(assignments, st.SetAll):
         raise _unsupported(tree, source)
     return st.Update(_table_name(tree.this, source), _alias(tree.this), assignments, _condition(tree))
+
+
+def _truncate(tree: exp.TruncateTable, source: str) -> st.Delete:
+    name = _table_name(tree.expressions[0], source)
+    return st.Delete(name, name, None)
 
 
 def _condition(tree: exp.Expr) -> exp.Expr | None:

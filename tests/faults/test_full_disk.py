@@ -1,0 +1,74 @@
+"""A disk that is full in the middle of a commit: an error that says so, and the state of before."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import matview
+from matview.errors import StorageFailure
+from matview.settings import Settings
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
+BEFORE = ([(1, 1)], [(1, 1)])
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, 12 MiB large."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(place)], check=True)
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def fill(ballast: Path) -> None:
+    with contextlib.suppress(OSError), ballast.open("ab") as file:
+        while True:
+            file.write(b"x" * 4096)
+            file.flush()
+
+
+def state(reader: Any) -> tuple[Any, Any]:
+    a, b = (sorted(tuple(row) for row in reader.sql(f"SELECT id, v FROM {name}").collect()) for name in "ab")
+    return a, b
+
+
+def update_both(warehouse: matview.Warehouse, step: Callable[[str], None]) -> None:
+    with warehouse.transaction(step=step) as tx:
+        tx.sql("UPDATE a SET v = v + 1")
+        tx.sql("UPDATE b SET v = v + 1")
+
+
+@pytest.mark.parametrize("step", ["begun", "staged", "journaled", "table a", "table b"])
+def test_full_at(step: str, spark: Any, small_disk: Path) -> None:
+    ballast = small_disk / "ballast"
+
+    def fill_at(name: str) -> None:
+        if name == step:
+            fill(ballast)
+
+    path, settings = small_disk / "wh", Settings(lease_ttl=1.0, lease_wait=10.0)
+    with matview.open(path, versions=2, spark=spark, settings=settings) as warehouse:
+        warehouse.sql("CREATE TABLE a (id INT PRIMARY KEY, v INT)")
+        warehouse.sql("CREATE TABLE b (id INT PRIMARY KEY, v INT)")
+        with warehouse.transaction() as tx:
+            tx.sql("INSERT INTO a VALUES (1, 1)")
+            tx.sql("INSERT INTO b VALUES (1, 1)")
+        session = warehouse.session()
+        with pytest.raises(StorageFailure) as caught:
+            update_both(warehouse, fill_at)
+        assert "no space left" in str(caught.value)
+        assert state(session) == BEFORE, "readers go on, on a full disk"
+        ballast.unlink()
+        assert state(session) == BEFORE
+        warehouse.sql("UPDATE a SET v = 7")
+        assert state(warehouse) == ([(1, 7)], [(1, 1)])
+        assert not [t for t in warehouse.catalog.transactions.unfinished() if t.state != "committed"]
