@@ -17,7 +17,7 @@ from pathlib import Path
 
 import matview
 
-ROWS = 400_000
+ROWS = 200_000
 
 
 def executors() -> list[int]:
@@ -46,7 +46,7 @@ def kill_one(known: set[int], killed: list[int]) -> None:
 
 def main(path: str) -> None:
     others = set(executors())
-    warehouse = matview.open(path, versions=2)
+    warehouse = matview.open(path, versions=3)
     warehouse.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, v BIGINT, s STRING)")
     warehouse.sql("CREATE TABLE g (x BIGINT)")
     warehouse.sql(f"INSERT INTO t SELECT id, 0, md5(CAST(id AS STRING)) FROM range({ROWS})")
@@ -55,7 +55,7 @@ def main(path: str) -> None:
     killed: list[int] = []
     killer = threading.Thread(target=kill_one, args=(others, killed))
     killer.start()
-    warehouse.sql("UPDATE t SET v = length(repeat(s, 500)), s = sha2(repeat(s, 2000), 512) WHERE id % 2 = 0")
+    warehouse.sql("UPDATE t SET v = length(repeat(s, 500)), s = sha2(repeat(s, 500), 512) WHERE id % 2 = 0")
     killer.join()
     warehouse.sql("DELETE FROM g WHERE x = 0")
     counted = "SELECT count(*), sum(v), count(DISTINCT id) FROM t"

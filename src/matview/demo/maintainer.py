@@ -58,7 +58,7 @@ def load(warehouse: Warehouse, seed: int) -> int:
 
 
 class Maintainer:
-    """Runs transactions until `deadline` (of time.monotonic) leaves no time for another; the first few in any case."""
+    """Runs transactions until `deadline` (of time.monotonic) leaves no time for half of another; at least two."""
 
     def __init__(
         self, warehouse: Warehouse, seed: int, pace: Pace, tell: Callable[[Event], None], stop: threading.Event
@@ -70,13 +70,13 @@ class Maintainer:
         self._stop = stop
 
     def work(self, deadline: float) -> None:
-        longest = 0.0
+        last = 0.0
         for number, changes in enumerate(maintenance(self._seed)):
-            if self._stop.wait(self._pace.gap) or (number >= LEAST and time.monotonic() + longest > deadline):
+            if self._stop.wait(self._pace.gap) or (number >= LEAST and time.monotonic() + last / 2 > deadline):
                 return
             began = time.monotonic()
             self._transact(changes)
-            longest = max(longest, time.monotonic() - began)
+            last = time.monotonic() - began
 
     def _transact(self, changes: tuple[Change, ...]) -> None:
         version = 0  # known once the transaction has begun; the steps that need it come later

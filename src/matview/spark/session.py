@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import shlex
-import shutil
 import sys
 import tempfile
 import threading
@@ -62,8 +60,7 @@ def _start() -> SparkSession:
 def local_settings(java_options: list[str]) -> dict[str, str]:
     """The settings of a local Spark; all of them can be read in docs/ARCHITECTURE.md, with their reasons."""
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
-    scratch = tempfile.mkdtemp(prefix="matview-spark-")
-    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    warehouse = Path(tempfile.gettempdir(), f"matview-spark-{os.getpid()}")  # made only if a managed table is
     return NEEDED | {
         "spark.driver.extraJavaOptions": shlex.join([f"-Dlog4j2.configurationFile={log4j}", *java_options]),
         "spark.driver.memory": f"{driver_memory_gib()}g",
@@ -76,7 +73,7 @@ def local_settings(java_options: list[str]) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(cores()),
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
         "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.warehouse.dir": Path(scratch, "warehouse").as_uri(),
+        "spark.sql.warehouse.dir": warehouse.as_uri(),
     }
 
 
