@@ -79,7 +79,7 @@ class Colleague:
         if not self._ended:
             tell(Failed(time.time(), self._name, str(self._gone())))
 
-    def end(self, patience: float = 20.0) -> None:
+    def end(self, patience: float = 60.0) -> None:
         """Asks her to leave, and sees to it that she does."""
         self._ended = True
         with suppress(BrokenPipeError):  # she may have left already

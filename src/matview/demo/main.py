@@ -113,10 +113,10 @@ def run(
 
 
 def standard(path: str | None, seconds: float, mode: Mode, versions: int, seed: int) -> Script:
-    """Two analysts in this process and one in another; each of them now and then takes longer than a version lives."""
+    """Two analysts in this process and one in another, who every other time stays until she is told to begin anew."""
     ana = Habit("Ana", drills=2, think=1.0, long_every=5, seed=seed + 1)
     ben = Habit("Ben", drills=4, think=1.5, long_every=3, seed=seed + 2)
-    cleo = Habit("Cleo", drills=3, think=1.2, long_every=2, seed=seed + 3)
+    cleo = Habit("Cleo", drills=3, think=1.2, long_every=2, long_drills=99, seed=seed + 3)
     return Script(path, seconds, mode, versions, seed, Pace(), (ana, ben), (cleo,))
 
 

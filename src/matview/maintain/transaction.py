@@ -314,7 +314,8 @@ class MaintenanceTransaction:
             return
         if error is None:
             self.commit()
-        else:
+            return
+        with suppress(MatviewError):  # what went wrong first is what matters; the next who takes the lease cleans up
             self.rollback()
 
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from matview.errors import (
@@ -37,13 +38,13 @@ def translated(doing: str = "running a query") -> Iterator[None]:
     """Raises what Spark raises inside as an error of our own."""
     try:
         yield
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise translate(error, doing) from error
 
 
-def translate(error: PySparkException, doing: str) -> MatviewError:
-    """The error of ours that says the same."""
-    condition = error.getCondition() or ""
+def translate(error: PySparkException | Py4JJavaError, doing: str) -> MatviewError:
+    """The error of ours that says the same. What PySpark has no class for comes as Py4J's."""
+    condition = (error.getCondition() or "") if isinstance(error, PySparkException) else ""
     text = _first_line(error)
     if isinstance(error, ParseException):
         return SqlSyntaxError(text)
@@ -88,6 +89,6 @@ def _line_with(full: str, mark: str) -> str:
     return found[found.index(mark) :].strip()
 
 
-def _first_line(error: PySparkException) -> str:
+def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0].split(" SQLSTATE:")[0] if lines else type(error).__name__
