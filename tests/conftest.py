@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["pytester"]
 
 # Tests are many small jobs, for which Java's second compiler costs more than it gives.
-os.environ.setdefault("MATVIEW_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+os.environ.setdefault("MATVIEW_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
 
 @pytest.fixture(scope="session")

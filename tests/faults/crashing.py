@@ -18,9 +18,12 @@ FOLDING = Settings(fold_files=1, fold_least=1, fold_share=0.0, lease_ttl=2.0)
 
 
 def main(path: str, fatal: str, how: str) -> None:
+    reached: set[str] = set()
+
     def step(name: str) -> None:
         print(name, flush=True)
-        if name == fatal:
+        if name == fatal and name not in reached:
+            reached.add(name)
             os.kill(os.getpid(), signal.Signals[f"SIG{how}"])
 
     warehouse = matview.open(path, settings=FOLDING)

@@ -67,8 +67,8 @@ def test_the_steps_are_all_of_them(spark: Any, tmp_path: Path) -> None:
     with matview.open(tmp_path / "wh", versions=2, spark=spark, settings=FOLDING) as warehouse:
         warehouse.sql("CREATE TABLE a (id INT PRIMARY KEY, v INT)")
         warehouse.sql("CREATE TABLE b (id INT PRIMARY KEY, v INT)")
-        warehouse.sql("INSERT INTO a VALUES (1, 1)")
-        warehouse.sql("INSERT INTO b VALUES (1, 1)")
+        warehouse.sql("INSERT INTO a VALUES (1, 1), (2, 2)")
+        warehouse.sql("INSERT INTO b VALUES (1, 1), (2, 2)")
         with warehouse.transaction(step=seen.append) as tx:
             tx.sql("UPDATE a SET v = v + 100")
             tx.sql("UPDATE b SET v = v + 100")

@@ -76,8 +76,13 @@ class Engine:
         parts = [self._scan_level(files, data, struct, level) for level in Level]
         found = [part for part in parts if part is not None]
         if not found:
-            return self.spark.createDataFrame([], struct).withColumn(LEVEL, F.lit(Level.BASE.value))
+            return self._empty(columns).withColumn(LEVEL, F.lit(Level.BASE.value))
         return found[0] if len(found) == 1 else found[0].unionAll(found[1])
+
+    def _empty(self, columns: Sequence[tuple[str, str]]) -> DataFrame:
+        """No rows, of these columns; said in SQL, because createDataFrame would start Python workers."""
+        texts = ", ".join(f"CAST(NULL AS {kind}) AS `{name.replace('`', '``')}`" for name, kind in columns)
+        return self.spark.sql(f"SELECT {texts} WHERE FALSE")
 
     def _scan_level(self, files: Files, data: Sequence[DataFile], struct: StructType, level: Level) -> DataFrame | None:
         paths = [files.spark_uri(f.path) for f in data if f.level is level]
