@@ -16,6 +16,6 @@ def table(name: str, scale: float = 1.0) -> Path:
     if not file.exists():
         directory.mkdir(parents=True, exist_ok=True)
         tool = Path(sys.executable).with_name("tpchgen-cli")
-        command = [str(tool), "-s", f"{scale:g}", "--tables", name, "--format=parquet", "--output-dir", str(directory)]
+        command = [str(tool), "parquet", "-s", f"{scale:g}", f"--tables={name}", f"--output-dir={directory}"]
         subprocess.run(command, check=True, capture_output=True)
     return file

@@ -20,7 +20,7 @@ from matview.maintain.working import Counts
 from matview.opening import create_catalog, open_catalog
 from matview.reading.extended import extended_relation
 from matview.reading.heart import Heart
-from matview.reading.session import ReaderSession
+from matview.reading.session import Reader, ReaderSession
 from matview.reading.status import Status, status_of
 from matview.settings import Settings
 from matview.spark.session import spark_session
@@ -50,6 +50,11 @@ class Warehouse:
         return self._runtime.engine.spark
 
     @property
+    def runtime(self) -> Runtime:
+        """What the warehouse is made of, for tools and experiments."""
+        return self._runtime
+
+    @property
     def catalog(self) -> Catalog:
         return self._runtime.catalog
 
@@ -63,8 +68,7 @@ class Warehouse:
         self._require_open()
         match statement:
             case st.Query(query):
-                with self.session() as session:
-                    return session.query(query)
+                return self._newest(query)
             case st.ShowTables():
                 return self._frame([(t.name, t.directory) for t in self.tables()], "table string, directory string")
             case st.Describe(table):
@@ -75,6 +79,17 @@ class Warehouse:
                 with self.transaction() as tx:
                     tx.run(statement)
                     return tx.commit()
+
+    def _newest(self, query: exp.Expr) -> DataFrame:
+        """The newest version, without a session: the plan is made at once, and stays right for the retention of files.
+
+        If so much happens while the plan is made that this version can no longer be told, there is a newer one.
+        """
+        while True:
+            try:
+                return Reader(self._runtime, self.catalog.version().current_vn, "table").query(query)
+            except SessionExpired:
+                continue
 
     def transaction(
         self, *, wait: float | None = None, commit: CommitPolicy | None = None, step: Step | None = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
-from matview.catalog.records import SessionRecord, VersionState
+from matview.catalog.records import Grain, SessionRecord
 from matview.errors import SessionClosed, SessionExpired, UnsupportedStatement
 from matview.reading.heart import Heart
 from matview.sql import statements as st
@@ -19,6 +21,45 @@ from matview.versions.expiry import global_expired, table_expired
 from matview.versions.rewrite import Dialect
 
 
+class Reader:
+    """Reads one version, from the newest snapshot of each table, for as long as that version can be told."""
+
+    def __init__(self, runtime: Runtime, version: int, grain: Grain) -> None:
+        self._runtime = runtime
+        self.version = version
+        self._grain = grain
+
+    def query(self, query: exp.Expr) -> DataFrame:
+        frame = run_query(self._runtime.engine, query, self._found, self.version, self._grain)
+        self._check_horizon()
+        return frame
+
+    def text(self, query: exp.Expr, dialect: Dialect) -> str:
+        made = query_text(query, self._found, self.version, dialect)
+        self._check_horizon()
+        return made
+
+    def _found(self, reference: exp.Table) -> Found:
+        """The newest snapshot, once it is sure that this version can still be told from it."""
+        state = self._runtime.catalog.version()
+        if self._grain == "global" and global_expired(
+            self.version, state.current_vn, state.maintenance_active, state.versions
+        ):
+            raise SessionExpired(f"version {self.version} is too far behind version {state.current_vn}")
+        record = self._runtime.record(reference, self.version)
+        table = self._runtime.tables.table(record, state.versions)
+        snapshot = table.log.load()
+        if self._grain != "tuple" and table_expired(self.version, snapshot.facts(table.layout), table.layout):
+            raise SessionExpired(f"{table.name} has changed too often since version {self.version}")
+        return Found(table, snapshot)
+
+    def _check_horizon(self) -> None:
+        """After the snapshots are loaded: what garbage collection may have taken is decided before it is taken."""
+        state = self._runtime.catalog.version()
+        if self.version < max(state.gc_horizon, state.floor):
+            raise SessionExpired(f"what version {self.version} needs may have been collected as garbage")
+
+
 class ReaderSession:
     """Every query in it reads `version`. Queries never wait for maintenance; `SessionExpired` tells to begin anew."""
 
@@ -26,6 +67,7 @@ class ReaderSession:
         self._runtime = runtime
         self._heart = heart
         self._record = record
+        self._reader = Reader(runtime, record.version, record.grain)
         self._closed = False
         heart.add(record.id, record.ttl)
 
@@ -42,45 +84,23 @@ class ReaderSession:
         return self.query(_query(text))
 
     def query(self, query: exp.Expr) -> DataFrame:
-        self._require_open()
-        frame = run_query(self._runtime.engine, query, self._found, self.version, self._record.grain)
-        self._check_horizon()
-        return frame
+        with self._reading() as reader:
+            return reader.query(query)
 
     def text(self, text: str, dialect: Dialect) -> str:
         """The rewritten query, for another engine to run on the same files."""
+        with self._reading() as reader:
+            return reader.text(_query(text), dialect)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Reader]:
         self._require_open()
-        made = query_text(_query(text), self._found, self.version, dialect)
-        self._check_horizon()
-        return made
-
-    def _found(self, reference: exp.Table) -> Found:
-        """The newest snapshot, once it is sure that this session's version can still be told from it."""
-        state = self._runtime.catalog.version()
-        self._check_global(state)
-        record = self._runtime.record(reference, self.version)
-        table = self._runtime.tables.table(record, state.versions)
-        snapshot = table.log.load()
-        if self._record.grain != "tuple" and table_expired(self.version, snapshot.facts(table.layout), table.layout):
-            raise self._expired(f"{table.name} has changed too often since version {self.version}")
-        return Found(table, snapshot)
-
-    def _check_global(self, state: VersionState) -> None:
-        if self._record.grain == "global" and global_expired(
-            self.version, state.current_vn, state.maintenance_active, state.versions
-        ):
-            raise self._expired(f"version {self.version} is too far behind version {state.current_vn}")
-
-    def _check_horizon(self) -> None:
-        """After the snapshots are loaded: what garbage collection may have taken is decided before it is taken."""
-        state = self._runtime.catalog.version()
-        if self.version < max(state.gc_horizon, state.floor):
-            raise self._expired(f"what version {self.version} needs may have been collected as garbage")
-
-    def _expired(self, why: str) -> SessionExpired:
-        self._runtime.catalog.sessions.mark_expired(self.id)
-        self._heart.remove(self.id)
-        return SessionExpired(f"session {self.id} has expired: {why}")
+        try:
+            yield self._reader
+        except SessionExpired as error:
+            self._runtime.catalog.sessions.mark_expired(self.id)
+            self._heart.remove(self.id)
+            raise SessionExpired(f"session {self.id} has expired: {error.what}") from None
 
     def _require_open(self) -> None:
         if self._closed:
