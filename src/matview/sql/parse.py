@@ -66,6 +66,15 @@ def _statement(tree: exp.Expr, source: str) -> st.Statement:
             return _create(tree, source)
         case exp.Drop() if tree.args.get("kind") == "TABLE":
             return _drop(tree, source)
+        case exp.Describe() if isinstance(tree.this, exp.Table):
+            return st.Describe(_table_name(tree.this, source))
+        case exp.Command():
+            return _command(tree)
+    return _change(tree, source)
+
+
+def _change(tree: exp.Expr, source: str) -> st.Change:
+    match tree:
         case exp.Insert() if not tree.args.get("overwrite") and not tree.args.get("partition"):
             return _insert(tree, source)
         case exp.Update():
@@ -76,10 +85,6 @@ def _statement(tree: exp.Expr, source: str) -> st.Statement:
             return _truncate(tree, source)
         case exp.Merge():
             return _merge(tree, source)
-        case exp.Describe() if isinstance(tree.this, exp.Table):
-            return st.Describe(_table_name(tree.this, source))
-        case exp.Command():
-            return _command(tree)
     raise _unsupported(tree, source)
 
 
