@@ -16,11 +16,12 @@ READY := $(VENV)/.ready-$(call key,requirements.lock pyproject.toml)
 
 BENCHES = $(basename $(notdir $(shell grep -l __main__ bench/*.py)))
 
-.PHONY: help demo test test-pure check format bench docs lock clean
+.PHONY: help demo test test-pure fuzz check format bench docs lock clean
 
 help:
 	@echo "make demo         see it work"
 	@echo "make test         all tests            make test-pure   those without Spark, within a minute"
+	@echo "make fuzz N=20000 random queries, data and changes against a recompute, on two cores"
 	@echo "make check        linters and types    make format      what can be put right by itself"
 	@echo "make bench NAME=  one of: $(BENCHES)"
 	@echo "make docs         docs/conformance.md  make lock        requirements.lock    make clean"
@@ -33,6 +34,11 @@ test: $(READY)
 
 test-pure: $(READY)
 	@$(BIN)/pytest -m "not spark"
+
+# As many random cases as asked for; what fails is made small and kept in tests/queries/seeds.
+N ?= 20000
+fuzz: $(READY)
+	@$(BIN)/python -m tests.fuzz --cases $(N)
 
 check: $(READY)
 	@$(BIN)/ruff check

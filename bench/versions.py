@@ -30,8 +30,9 @@ from matview.storage.engine import WRITE_OPTIONS
 SCALE = float(os.environ.get("MATVIEW_BENCH_SCALE", "1"))
 ROUNDS = int(os.environ.get("MATVIEW_BENCH_ROUNDS", "5"))
 READER_SECONDS = float(os.environ.get("MATVIEW_BENCH_READER_SECONDS", "40"))
+PARTS = os.environ.get("MATVIEW_BENCH_PARTS", "storage,reading,applying,beside,snapshots").split(",")
 KEY = ("l_orderkey", "l_linenumber")
-NEVER = matview.Settings(fold_least=10**9, fold_files=10**6, lease_ttl=120.0)
+NEVER = matview.Settings(fold_least=10**9, fold_files=10**6)
 QUERY = (
     "SELECT l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice * (1 - l_discount)), avg(l_tax), count(*) "
     "FROM {} WHERE l_shipdate <= DATE '1998-09-02' GROUP BY l_returnflag, l_linestatus"
@@ -117,10 +118,6 @@ class Bench:
         self.details["applying"] = seconds
         self.add("apply 0.1 % / rewrite", ratio(seconds, "update", "rewrite"), 0.35)
 
-    def _rewrite(self, number: int) -> None:
-        rows = rewritten(self.spark.read.parquet(str(self.plain_path)))
-        rows.write.options(**WRITE_OPTIONS).parquet(str(self.root / f"rewrite{number}"))
-
     def snapshots(self) -> None:
         """Q19: n versions of each tuple against every file of the last n snapshots, after n-1 changes of 0.1 %."""
         for versions in (2, 3, 4):
@@ -158,7 +155,9 @@ class Bench:
                 waits = warehouse.catalog.waits
                 beside = latencies(warehouse, READER_SECONDS)
                 waits = warehouse.catalog.waits - waits
-            note = f"{len(beside)} queries, {transactions()} transactions, {waits} waits; maintenance at nice {nice}"
+                note = (
+                    f"{len(beside)} queries, {transactions()} transactions, {waits} waits; maintenance at nice {nice}"
+                )
             bar = 1.3 if nice else None
             self.add(
                 f"latency beside maintenance, nice {nice}",
@@ -185,7 +184,7 @@ def fold(warehouse: matview.Warehouse) -> None:
     """Everything into base files."""
     runtime = warehouse.runtime
     state = runtime.catalog.version()
-    with held_lease(runtime) as lease:
+    with held_lease(runtime, wait=60.0) as lease:
         for record in runtime.catalog.tables.live(state.current_vn):
             fold_all(runtime, lease, runtime.tables.table(record, state.versions))
 
@@ -254,14 +253,19 @@ def maintaining(path: str, nice: int) -> Iterator[Callable[[], int]]:
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="matview-bench-") as directory:
         bench = Bench(spark_session(), Path(directory))
-        console.print("[b]storage[/]")
-        bench.storage()
-        with matview.open(Path(directory) / "wh2", spark=bench.spark, settings=NEVER) as warehouse:
-            for step in (bench.reading, bench.applying, bench.beside_maintenance):
-                console.print(f"[b]{step.__name__}[/]")
-                step(warehouse)
-        console.print("[b]snapshots[/]")
-        bench.snapshots()
+        on_one_table = {"reading": bench.reading, "applying": bench.applying, "beside": bench.beside_maintenance}
+        if "storage" in PARTS:
+            console.print("[b]storage[/]")
+            bench.storage()
+            shutil.rmtree(bench.root / "wh2")
+        with bench.load(2) as warehouse:
+            for part, step in on_one_table.items():
+                if part in PARTS:
+                    console.print(f"[b]{part}[/]")
+                    step(warehouse)
+        if "snapshots" in PARTS:
+            console.print("[b]snapshots[/]")
+            bench.snapshots()
         report("versions", bench.figures, bench.details)
 
 

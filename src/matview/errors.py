@@ -1,6 +1,7 @@
 """Every error that a user can meet: a code, what went wrong, where, and what to do about it.
 
-Codes are grouped: 1xx the SQL text, 2xx the data, 3xx versions, sessions and transactions, 4xx what is around them.
+Codes are grouped: 1xx the SQL text, 2xx the data, 3xx versions, sessions and transactions, 4xx what is around
+them, 5xx materialized views.
 """
 
 from __future__ import annotations
@@ -223,14 +224,14 @@ class StorageFailure(MatviewError):
     """The storage refused a read or a write: a full disk, no permission, a file gone."""
 
     code = "MV406"
-    default_help = "nothing was committed; free space or mend the storage, then run it again"
+    default_help = "free space or mend the storage, then run it again"
 
 
 class SparkFailure(MatviewError):
     """Spark gave up on a job."""
 
     code = "MV407"
-    default_help = "nothing was committed; Spark's own log has the cause, then run it again"
+    default_help = "Spark's own log has the cause; then run it again"
 
 
 class NoJava(MatviewError):
@@ -245,3 +246,20 @@ class BadSetting(MatviewError):
 
     code = "MV409"
     default_help = "see docs/reference/settings.md"
+
+
+class ForeignDirectory(MatviewError):
+    """The catalog and the directory belong to two different warehouses."""
+
+    code = "MV410"
+    default_help = "give the directory and the catalog that the warehouse was made with"
+
+
+# 5xx: materialized views ----------------------------------------------------------------------------------------------
+
+
+class NotIncremental(MatviewError):
+    """A part of a view's query for which there is no rule to maintain it from changes."""
+
+    code = "MV501"
+    default_help = "REFRESH POLICY AUTO or FULL maintains such a view by computing it anew"

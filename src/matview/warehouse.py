@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
+from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
 from matview.catalog.catalog import Catalog
 from matview.catalog.records import Grain, SessionRecord, TableRecord, TransactionRecord
-from matview.errors import NotAWarehouse, SessionClosed, SessionExpired, WarehouseClosed
+from matview.catalog.settings import FILE_RETENTION
+from matview.errors import MaintenanceBusy, MatviewError, SessionClosed, SessionExpired, WarehouseClosed
 from matview.maintain.collect import Collected, collect
+from matview.maintain.difference import difference_of
+from matview.maintain.explaining import explained
 from matview.maintain.policy import CommitPolicy
 from matview.maintain.transaction import MaintenanceTransaction, Outcome, Step
 from matview.maintain.versions import raise_versions
 from matview.maintain.working import Counts
-from matview.opening import create_catalog, open_catalog
+from matview.opening import open_catalog, open_or_create
 from matview.reading.extended import extended_relation
 from matview.reading.heart import Heart
 from matview.reading.session import Reader, ReaderSession
 from matview.reading.status import Status, status_of
-from matview.settings import Settings
+from matview.reading.views import ViewStatus, views_of
+from matview.settings import DEFAULT_RETENTION, Settings
 from matview.spark.session import spark_session
 from matview.sql import statements as st
 from matview.sql.parse import parse_one
@@ -42,7 +48,9 @@ class Warehouse:
         engine = Engine(spark)
         self.path = path
         self._runtime = Runtime(catalog, engine, OpenTables(Files(path), engine), settings)
-        self._heart = Heart(catalog, settings.session_ttl)
+        self._heart = Heart(catalog)
+        self._opened: set[str] = set()
+        self._wanted_versions = 0
         self._closed = False
 
     @property
@@ -71,6 +79,11 @@ class Warehouse:
                 return self._newest(query)
             case st.ShowTables():
                 return self._frame([(t.name, t.directory) for t in self.tables()], "table string, directory string")
+            case st.ShowViews():
+                rows = [(v.name, v.policy, v.strategy, v.reason or "") for v in self.views()]
+                return self._frame(rows, "view string, policy string, strategy string, reason string")
+            case st.ExplainView(view):
+                return self._frame([(line,) for line in self.explain(view).splitlines()], "plan string")
             case st.Describe(table):
                 return self._describe(table)
             case st.SetVersions(versions):
@@ -97,26 +110,51 @@ class Warehouse:
         """Several statements, all or nothing. `wait`: how long for another to end; `commit`: when to commit."""
         self._require_open()
         self._runtime.engine.start()  # before the lease is taken: nobody has to wait while Spark starts
+        if self._wanted_versions:
+            self.set_versions(self._wanted_versions)
         return MaintenanceTransaction(self._runtime, wait=wait, policy=commit, step=step)
+
+    def refresh(self, name: str, *, mode: Literal["auto", "full"] = "auto") -> Outcome:
+        """Brings a materialized view up to date; `mode="full"` computes it anew, whatever would be cheaper."""
+        with self.transaction() as tx:
+            tx.refresh(name, full=mode == "full")
+            return tx.commit()
 
     def set_versions(self, versions: int) -> Outcome:
         """Keeps more versions from now on; no data is rewritten, older files read as having empty slots."""
         self._require_open()
+        self._runtime.engine.start()
         raise_versions(self._runtime, versions)
+        self._wanted_versions = 0
         return Outcome(Counts())
+
+    def want_versions(self, versions: int) -> None:
+        """As `set_versions` on a warehouse that has fewer; while another maintains it, our next transaction does so."""
+        if versions <= self.catalog.version().versions:
+            return
+        self._wanted_versions = versions
+        with suppress(MaintenanceBusy):
+            self._runtime.engine.start()
+            raise_versions(self._runtime, versions, wait=0.0)
+            self._wanted_versions = 0
 
     def gc(self, *, wait: float | None = None) -> Collected:
         """Collects what no session, and no plan within the retention, can need."""
         self._require_open()
+        self._runtime.engine.start()
         return collect(self._runtime, wait=wait)
 
     # reading ----------------------------------------------------------------------------------------------------------
 
-    def session(self, *, grain: Grain = "table") -> ReaderSession:
-        """Pins the current version. `grain` says how expiry is told: 'tuple' (exact), 'table', or 'global'."""
+    def session(self, *, grain: Grain = "table", ttl: float | None = None) -> ReaderSession:
+        """Pins the current version. `grain` says how expiry is told: 'tuple' (exact), 'table', or 'global'.
+
+        `ttl`: how many seconds it outlives this process, should that die; the setting `session_ttl` if not given.
+        """
         self._require_open()
-        settings = self._runtime.settings
-        record = self.catalog.sessions.open(self._runtime.holder, grain, settings.session_ttl)
+        life = self._runtime.settings.session_ttl if ttl is None else ttl
+        record = self.catalog.sessions.open(self._runtime.holder, grain, life)
+        self._opened.add(record.id)
         return ReaderSession(self._runtime, self._heart, record)
 
     def attach(self, session_id: str) -> ReaderSession:
@@ -142,13 +180,38 @@ class Warehouse:
     def tables(self, version: int | None = None) -> list[TableRecord]:
         """The tables there are, now or at a version."""
         self._require_open()
-        return self.catalog.tables.live(self.catalog.version().current_vn if version is None else version)
+        live = self.catalog.tables.live(self.catalog.version().current_vn if version is None else version)
+        return [table for table in live if not table.is_hidden]
 
     def table(self, name: str, version: int | None = None) -> TableRecord:
         """The table of that name, now or at a version; UnknownTable says which there are."""
         self._require_open()
         reference = exp.Table(this=exp.to_identifier(name, quoted=True))
         return self._runtime.record(reference, self.catalog.version().current_vn if version is None else version)
+
+    def views(self) -> list[ViewStatus]:
+        """The materialized views there are, and how each was last refreshed."""
+        self._require_open()
+        return views_of(self.catalog)
+
+    def explain(self, view: st.CreateView | str) -> str:
+        """How a view is maintained: its algebra, ADD and DEL, the strategies and their costs, the SQL, what is read.
+
+        The view is named, or is one to be.
+        """
+        self._require_open()
+        reader = Reader(self._runtime, self.catalog.version().current_vn, "table")
+        return explained(self._runtime, view, lambda query, _: reader.query(query))
+
+    def diff(self, view: str) -> DataFrame:
+        """The view against its query computed anew: rows it lacks have a positive weight, rows too many a negative."""
+        self._require_open()
+        return difference_of(self._runtime, view)
+
+    def audit(self) -> dict[str, int]:
+        """How many rows of each view differ from its query computed anew; all of them should be 0."""
+        self._require_open()
+        return {view.name: self.diff(view.name).count() for view in self.views()}
 
     def sessions(self, *, open_only: bool = True) -> list[SessionRecord]:
         self._require_open()
@@ -166,7 +229,7 @@ class Warehouse:
 
     def _describe(self, table: str) -> DataFrame:
         schema = self.table(table).schema
-        rows = [(c.name, c.type, c.nullable, c.name in schema.key) for c in schema.columns]
+        rows = [(c.name, c.type, c.nullable, c.name in schema.key) for c in schema.columns if not c.hidden]
         return self._frame(rows, "column string, type string, nullable boolean, key boolean")
 
     def _frame(self, rows: Sequence[tuple[object, ...]], schema: str) -> DataFrame:
@@ -175,10 +238,13 @@ class Warehouse:
     # the end ----------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Gives the catalog back; Spark is left to whoever made it."""
+        """Closes the sessions opened here and gives the catalog back; Spark is left to whoever made it."""
         if not self._closed:
             self._closed = True
             self._heart.stop()
+            with suppress(MatviewError):  # a session that cannot be closed dies when nothing is heard of it
+                for session_id in self._opened & self._heart.sessions:
+                    self.catalog.sessions.close(session_id)
             self.catalog.close()
 
     def _require_open(self) -> None:
@@ -208,19 +274,18 @@ def open_warehouse(
     `catalog` is the URL of a PostgreSQL database where several machines take part; a SQLite file otherwise. `versions`
     on a warehouse that has fewer raises them. Without `spark`, one is started when it is first needed.
     """
-    root = os.fspath(path)
-    opened = _open_or_create(root, versions, catalog) if create else open_catalog(root, catalog)
-    made = Warehouse(root, opened, _spark(spark), settings or Settings())
-    if versions is not None and versions > opened.version().versions:
-        made.set_versions(versions)
-    return made
-
-
-def _open_or_create(root: str, versions: int | None, url: str | None) -> Catalog:
+    root, chosen = os.fspath(path), settings or Settings()
+    kept = chosen.file_retention
+    opened = open_or_create(root, versions, catalog, file_retention=kept) if create else open_catalog(root, catalog)
     try:
-        return open_catalog(root, url)
-    except NotAWarehouse:
-        return create_catalog(root, versions, url)
+        if kept is not None and kept > opened.settings.number(FILE_RETENTION, DEFAULT_RETENTION):
+            opened.settings.raise_to(FILE_RETENTION, kept)
+        made = Warehouse(root, opened, _spark(spark), chosen)
+        made.want_versions(versions or 0)
+    except BaseException:
+        opened.close()
+        raise
+    return made
 
 
 def _spark(given: Spark | None) -> Spark:

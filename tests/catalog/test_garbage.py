@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from matview.catalog import Catalog, CatalogChanges, GarbageFile, Lease
+from matview.errors import CatalogCorrupt
 
 from .conftest import Hands
 
@@ -66,3 +67,43 @@ def test_observations(catalog: Catalog, hands: Hands) -> None:
     assert (seen.durations, seen.gaps) == ((5.0, 7.0), (20.0,))
     assert (seen.session_lengths, seen.session_ages) == ((32.0,), (2.0,))
     assert catalog.observations(limit=1).durations == (7.0,)
+
+
+def test_history_is_kept_within_a_bound(catalog: Catalog, hands: Hands, maintain: Callable[..., Lease]) -> None:
+    stays = catalog.sessions.open("reader", "tuple", 900).id
+    for _ in range(5):
+        hands.forward(1)
+        catalog.sessions.close(catalog.sessions.open("reader", "tuple", 900).id)
+        maintain(catalog)
+    lease = catalog.lease.acquire("collector", 60)
+    assert catalog.sessions.prune(lease, 2) == 3
+    assert catalog.transactions.prune(lease, 2) == 3
+    assert stays in {s.id for s in catalog.sessions.list(open_only=False)}
+    assert [record.vn for record in catalog.transactions.history()] == [6, 5]
+    assert catalog.sessions.prune(lease, 2) == catalog.transactions.prune(lease, 2) == 0
+
+
+def test_what_is_not_finished_is_not_forgotten(catalog: Catalog, url: str, maintain: Callable[..., Lease]) -> None:
+    maintain(catalog)
+    for _ in range(3):
+        lease = catalog.lease.acquire("keeper", 60)
+        catalog.transactions.begin(lease)
+        catalog.transactions.abort(lease, error="no")
+        catalog.lease.release(lease)
+    lease = catalog.lease.acquire("keeper", 60)
+    catalog.transactions.begin(lease)
+    catalog.transactions.commit(lease, CatalogChanges())
+    assert catalog.transactions.prune(lease, 0) == 1
+    assert [record.token for record in catalog.transactions.unfinished()] == [lease.token]
+    assert catalog.version().current_vn == 3
+    Catalog.open(url).close()  # it does not contradict itself
+
+
+def test_a_number_only_rises(catalog: Catalog, other: Catalog) -> None:
+    assert catalog.settings.number("retention", 7.0) == 7.0
+    for value in (3.0, 9.0, 5.0):
+        other.settings.raise_to("retention", value)
+    assert catalog.settings.number("retention", 7.0) == 9.0
+    catalog.settings.set("retention", "long")
+    with pytest.raises(CatalogCorrupt):
+        catalog.settings.number("retention", 7.0)

@@ -155,7 +155,7 @@ def test_atomic_is_one_version_or_none(empty: str, run: Run, elsewhere: Path) ->
     (elsewhere / "bad.sql").write_text("INSERT INTO t VALUES (2);\nINSERT INTO t VALUES (1)")
     ran = run("sql", "-w", empty, "--file", "good.sql", "--atomic")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.endswith("committed: 1 inserted (version 2)\n")
+    assert ran.out.endswith("committed: table t made, 1 inserted (version 2)\n")
     ran = run("sql", "-w", empty, "--file", "bad.sql", "--atomic")
     assert ran.code == 1
     assert "  --> bad.sql:2:1\n" in ran.err

@@ -12,17 +12,30 @@ RESERVED_PREFIX = "__"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; `type` is the text of a Spark SQL type, such as `decimal(12,2)`."""
+    """A column; `type` is the text of a Spark SQL type, such as `decimal(12,2)`.
+
+    A `hidden` one is kept by the system for its own work: no query sees it.
+    """
 
     name: str
     type: str
     nullable: bool = True
+    hidden: bool = False
 
     def __post_init__(self) -> None:
         if not self.name:
             raise BadDefinition("a column needs a name")
-        if self.name.startswith(RESERVED_PREFIX):
+        if self.name.startswith(RESERVED_PREFIX) and not self.hidden:
             raise BadDefinition(f"column name {self.name!r} begins with {RESERVED_PREFIX!r}, which is reserved")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of a relational expression, under any name; an empty `type` is one that Spark has to tell."""
+
+    name: str
+    type: str = ""
+    nullable: bool = True
 
 
 @dataclass(frozen=True)
@@ -50,6 +63,11 @@ class Schema:
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(c.name for c in self.columns)
+
+    @cached_property
+    def visible(self) -> tuple[str, ...]:
+        """The names that queries see."""
+        return tuple(c.name for c in self.columns if not c.hidden)
 
     @property
     def is_bag(self) -> bool:

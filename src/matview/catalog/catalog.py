@@ -23,6 +23,7 @@ from matview.catalog.store import PATIENCE, Clock, Store, Writing
 from matview.catalog.tables import Tables
 from matview.catalog.transactions import Transactions
 from matview.catalog.version import check_versions, raise_versions, version_state
+from matview.catalog.views import Views
 from matview.errors import BadSetting
 
 FIRST_VN = 1
@@ -36,6 +37,7 @@ class Catalog:
         self.lease = Leases(store)
         self.transactions = Transactions(store)
         self.tables = Tables(store)
+        self.views = Views(store)
         self.sessions = Sessions(store)
         self.garbage = Garbage(store)
         self.settings = Settings(store)

@@ -9,13 +9,24 @@ from typing import Any
 from sqlalchemy.engine import RowMapping
 
 from matview.algebra.schema import Column, Schema
-from matview.catalog.records import Lease, SessionRecord, TableRecord, TransactionRecord, VersionState
+from matview.catalog.records import (
+    Edge,
+    Lease,
+    LogEntry,
+    LoggedFile,
+    RefreshRecord,
+    SessionRecord,
+    TableRecord,
+    TransactionRecord,
+    VersionState,
+    ViewRecord,
+)
 from matview.errors import BadDefinition, CatalogCorrupt
 
 
 def schema_to_text(schema: Schema) -> str:
-    """{"columns": [[name, type, nullable], ...], "key": [name, ...]}."""
-    columns = [[column.name, column.type, column.nullable] for column in schema.columns]
+    """{"columns": [[name, type, nullable, hidden], ...], "key": [name, ...]}."""
+    columns = [[column.name, column.type, column.nullable, column.hidden] for column in schema.columns]
     return json.dumps({"columns": columns, "key": list(schema.key)})
 
 
@@ -23,10 +34,15 @@ def schema_from_text(text: str) -> Schema:
     """The inverse of `schema_to_text`."""
     try:
         stored = json.loads(text)
-        columns = tuple(Column(str(name), str(type_), bool(nullable)) for name, type_, nullable in stored["columns"])
+        columns = tuple(_column(*parts) for parts in stored["columns"])
         return Schema(columns, tuple(str(name) for name in stored["key"]))
     except (ValueError, TypeError, KeyError, BadDefinition) as error:
         raise CatalogCorrupt(f"the catalog holds a table definition that cannot be read: {error}") from error
+
+
+def _column(name: object, kind: object, nullable: object, hidden: object = False) -> Column:
+    """Schemas of before there were views have no fourth part."""
+    return Column(str(name), str(kind), bool(nullable), bool(hidden))
 
 
 def mapping_to_text(mapping: Mapping[str, object]) -> str:
@@ -110,6 +126,50 @@ def session_record(row: RowMapping) -> SessionRecord:
         heartbeat_at=row["heartbeat_at"],
         closed_at=row["closed_at"],
         reason=row["reason"],
+    )
+
+
+def view_record(row: RowMapping) -> ViewRecord:
+    return ViewRecord(row["table_id"], row["query"], row["policy"], row["owner_id"], row["reason"])
+
+
+def edge(row: RowMapping) -> Edge:
+    return Edge(row["parent_id"], row["child_id"], row["consumed_vn"])
+
+
+def log_row(entry: LogEntry) -> dict[str, object]:
+    return {
+        "table_id": entry.table_id,
+        "vn": entry.vn,
+        "inserted": entry.inserted,
+        "updated": entry.updated,
+        "deleted": entry.deleted,
+        "columns": json.dumps(sorted(entry.columns)),
+        "files": json.dumps([[f.path, f.level, f.rows, f.size] for f in entry.files]),
+    }
+
+
+def log_entry(row: RowMapping) -> LogEntry:
+    return LogEntry(
+        table_id=row["table_id"],
+        vn=row["vn"],
+        inserted=row["inserted"],
+        updated=row["updated"],
+        deleted=row["deleted"],
+        columns=frozenset(_load(row["columns"])),
+        files=tuple(LoggedFile(*parts) for parts in _load(row["files"])),
+    )
+
+
+def refresh_record(row: RowMapping) -> RefreshRecord:
+    return RefreshRecord(
+        view=row["name_folded"],
+        vn=row["vn"],
+        strategy=row["strategy"],
+        estimated=row["estimated"],
+        seconds=row["seconds"],
+        rows=row["rows"],
+        refreshed_at=row["refreshed_at"],
     )
 
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from matview.algebra.schema import Schema
+from matview.algebra.schema import RESERVED_PREFIX, Schema
 from matview.errors import BadDefinition, TableExists
 
 TransactionState = Literal["active", "committing", "committed", "aborted"]
 Grain = Literal["tuple", "table", "global"]
 EndReason = Literal["closed", "dead", "expired"]
+RefreshPolicy = Literal["auto", "incremental", "strict", "full"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,11 @@ class TableRecord:
     dropped_vn: int | None
     next_rid: int
 
+    @property
+    def is_hidden(self) -> bool:
+        """It serves a view; users do not see it."""
+        return self.name.startswith(RESERVED_PREFIX)
+
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
@@ -92,6 +98,65 @@ class GarbageFile:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewRecord:
+    """A table that holds the result of `query`. A hidden one serves the view `owner_id`.
+
+    `reason` says why it cannot be maintained from changes, if so.
+    """
+
+    table_id: int
+    query: str
+    policy: RefreshPolicy
+    owner_id: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A view `child` reads `parent`, and has taken over its changes up to version `consumed`."""
+
+    parent_id: int
+    child_id: int
+    consumed: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedFile:
+    """A file whose tuples changed at one version."""
+
+    path: str
+    level: str
+    rows: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """How a table changed at a version: how many tuples, where they are, and the columns that updates touched."""
+
+    table_id: int
+    vn: int
+    inserted: int
+    updated: int
+    deleted: int
+    columns: frozenset[str]
+    files: tuple[LoggedFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshRecord:
+    """What one refresh of a view did, and what it cost against what was expected."""
+
+    view: str
+    vn: int
+    strategy: str
+    estimated: float
+    seconds: float
+    rows: int
+    refreshed_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class CatalogChanges:
     """All that a maintenance transaction changes in the catalog, taken over in one step by its commit.
 
@@ -102,6 +167,10 @@ class CatalogChanges:
     dropped: tuple[int, ...] = ()
     next_rid: Mapping[int, int] = field(default_factory=dict)
     garbage: tuple[GarbageFile, ...] = ()
+    views: tuple[ViewRecord, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    log: tuple[LogEntry, ...] = ()
+    refreshes: tuple[RefreshRecord, ...] = ()
     summary: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

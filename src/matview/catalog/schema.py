@@ -93,3 +93,49 @@ setting = Table(
     Column("name", Text, primary_key=True),
     Column("value", Text, nullable=False),
 )
+
+view = Table(
+    "matview_view",
+    metadata,
+    Column("table_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("query", Text, nullable=False),
+    Column("policy", Text, nullable=False),
+    Column("owner_id", BigInteger),
+    Column("reason", Text),
+)
+"""A table that holds a query's result, for as long as the table is there; owner_id: whom a hidden one serves."""
+
+edge = Table(
+    "matview_edge",
+    metadata,
+    Column("parent_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("child_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("consumed_vn", BigInteger, nullable=False),
+)
+"""What a view reads, and up to which version its changes have been taken over."""
+
+log = Table(
+    "matview_log",
+    metadata,
+    Column("table_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("vn", BigInteger, primary_key=True, autoincrement=False),
+    Column("inserted", BigInteger, nullable=False),
+    Column("updated", BigInteger, nullable=False),
+    Column("deleted", BigInteger, nullable=False),
+    Column("columns", Text, nullable=False),
+    Column("files", Text, nullable=False),
+)
+"""How a table changed at a version: the files that hold the changed tuples, and which columns updates touched."""
+
+refresh = Table(
+    "matview_refresh",
+    metadata,
+    Column("name_folded", Text, primary_key=True),
+    Column("vn", BigInteger, primary_key=True, autoincrement=False),
+    Column("strategy", Text, nullable=False),
+    Column("estimated", Double, nullable=False),
+    Column("seconds", Double, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("refreshed_at", Double, nullable=False),
+)
+"""By the view's name: computed anew, a view is another table."""

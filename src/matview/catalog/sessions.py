@@ -69,6 +69,10 @@ class Sessions:
         fenced(self._store, lease, claim_horizon)
         return fenced(self._store, lease, settle_horizon)
 
+    def prune(self, lease: Lease, keep: int) -> int:
+        """Forget the sessions that have ended, but for those among the newest `keep`; how many."""
+        return fenced(self._store, lease, lambda writing: _prune(writing, keep))
+
     def list(self, open_only: bool = True, limit: int = 1000) -> Sequence[SessionRecord]:
         """The newest `limit` sessions, newest first; those that have ended too if asked for."""
         query = select(schema.session).order_by(_columns.opened_at.desc(), _columns.id).limit(limit)
@@ -104,6 +108,12 @@ def _end(writing: Writing, session_id: str, reason: EndReason) -> None:
 def _get(reading: Reading, session_id: str) -> SessionRecord | None:
     row = reading.first(select(schema.session).where(_columns.id == session_id))
     return None if row is None else codec.session_record(row)
+
+
+def _prune(writing: Writing, keep: int) -> int:
+    kept = select(_columns.id).order_by(_columns.opened_at.desc(), _columns.id).limit(keep)
+    ended = and_(_columns.closed_at.is_not(None), _columns.id.not_in(kept))
+    return writing.change(delete(schema.session).where(ended))
 
 
 def _count_live(reading: Reading) -> int:

@@ -117,4 +117,5 @@ def _forget(writing: Writing, table_id: int) -> None:
     unseen = and_(schema.table.c.id == table_id, schema.table.c.dropped_vn <= horizon)
     if not writing.change(delete(schema.table).where(unseen)):
         raise UnknownTable(f"there is no table with id {table_id} that was dropped before version {horizon + 1}")
-    writing.change(delete(schema.garbage).where(schema.garbage.c.table_id == table_id))
+    for beside in (schema.garbage, schema.view, schema.log):
+        writing.change(delete(beside).where(beside.c.table_id == table_id))

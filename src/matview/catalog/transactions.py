@@ -10,21 +10,21 @@ maintenanceActive is true just while one is active or committing; there is at mo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from sqlalchemy import insert, not_, select, update
+from sqlalchemy import and_, delete, insert, not_, select, update
 
 from matview.catalog import codec, schema
 from matview.catalog.garbage import add_garbage
 from matview.catalog.lease import fenced
-from matview.catalog.records import CatalogChanges, GarbageFile, Lease, TransactionRecord
+from matview.catalog.records import CatalogChanges, Edge, GarbageFile, Lease, TransactionRecord, TransactionState
 from matview.catalog.store import Reading, Store, Writing
 from matview.catalog.tables import advance_rids, create_table, drop_table
 from matview.catalog.version import set_version, version_state
+from matview.catalog.views import change_views
 from matview.errors import MaintenanceBusy, TransactionOver
 
 OPEN = ("active", "committing")
-NOTHING: Mapping[int, int] = {}
 
 
 class Transactions:
@@ -65,13 +65,23 @@ class Transactions:
         done = lease.token if token is None else token
         fenced(self._store, lease, lambda writing: _finish(writing, done))
 
-    def housekeeping(self, lease: Lease, garbage: Sequence[GarbageFile], next_rid: Mapping[int, int] = NOTHING) -> None:
-        """Record what folding left behind, outside any change of version."""
-        fenced(self._store, lease, lambda writing: _housekeeping(writing, garbage, next_rid))
+    def housekeeping(self, lease: Lease, garbage: Sequence[GarbageFile] = (), edges: Sequence[Edge] = ()) -> None:
+        """Record what folding left behind, and how far views have come, outside any change of version."""
+        changes = CatalogChanges(garbage=tuple(garbage), edges=tuple(edges))
+        fenced(self._store, lease, lambda writing: _housekeeping(writing, changes))
+
+    def prune(self, lease: Lease, keep: int) -> int:
+        """Forget what is finished, but for the newest `keep` and the commit that made currentVN; how many."""
+        return fenced(self._store, lease, lambda writing: _prune(writing, keep))
 
     def get(self, token: int) -> TransactionRecord | None:
-        """One transaction; tells, too, whether a commit whose answer was lost has happened."""
+        """One transaction."""
         return self._store.read(lambda reading: _get(reading, token))
+
+    def settled(self, lease: Lease) -> TransactionState | None:
+        """The state of the lease's own transaction, once no commit of it can still be under way."""
+        record = fenced(self._store, lease, lambda writing: _get(writing, lease.token))
+        return None if record is None else record.state
 
     def unfinished(self) -> list[TransactionRecord]:
         """What a successor repairs, oldest first: open ones are undone, of committed ones the tail is repeated."""
@@ -111,6 +121,7 @@ def _commit(writing: Writing, lease: Lease, changes: CatalogChanges) -> None:
     _change_tables(writing, changes, vn)
     advance_rids(writing, changes.next_rid)
     add_garbage(writing, changes.garbage)
+    change_views(writing, changes)
     set_version(writing, current_vn=vn, maintenance_active=False)
     summary = codec.mapping_to_text(changes.summary)
     _set(writing, lease.token, state="committed", ended_at=writing.now(), summary=summary)
@@ -142,9 +153,16 @@ def _finish(writing: Writing, token: int) -> None:
     _set(writing, token, tail_done=True)
 
 
-def _housekeeping(writing: Writing, garbage: Sequence[GarbageFile], next_rid: Mapping[int, int]) -> None:
-    advance_rids(writing, next_rid)
-    add_garbage(writing, garbage)
+def _housekeeping(writing: Writing, changes: CatalogChanges) -> None:
+    add_garbage(writing, changes.garbage)
+    change_views(writing, changes)
+
+
+def _prune(writing: Writing, keep: int) -> int:
+    columns = schema.transaction.c
+    kept = select(columns.token).order_by(columns.token.desc()).limit(keep)
+    older = and_(columns.tail_done, columns.vn < version_state(writing).current_vn, columns.token.not_in(kept))
+    return writing.change(delete(schema.transaction).where(older))
 
 
 def _open_transaction(reading: Reading, token: int) -> TransactionRecord:

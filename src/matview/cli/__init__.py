@@ -1,7 +1,8 @@
 """The command line: `matview VERB ...`. Thin: one verb, one file; what a verb does is done elsewhere.
 
 app        the verbs, the exit codes          where      which warehouse is meant
-init  sql  session  status  history  gc  demo            the verbs
+init  sql  refresh  explain  diff  audit                 the verbs
+session  status  history  gc  demo                       more of them
 pieces     a text of several statements       shell      runs them: transactions, reader session, timing
 prompt     the interactive prompt             commands   what begins with a backslash there
 rows       as a table, CSV or JSON            report     errors

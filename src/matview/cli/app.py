@@ -51,6 +51,47 @@ VERBS = (
         """,
     ),
     Verb(
+        "refresh",
+        "matview.cli.refresh:refresh",
+        """Bring materialized views up to date, all of them at one version.
+
+        Each is refreshed by the cheapest strategy: `delta` (from the changes alone), `affected` (the groups or
+        partitions that the changes meet), or `full`. One whose tables have not changed starts no job.
+
+        Example: `matview refresh -w shop.wh by_city by_day`
+
+        Example: `matview refresh -w shop.wh --all`
+        """,
+    ),
+    Verb(
+        "explain",
+        "matview.cli.explain:explain",
+        """How a view is maintained: algebra, ADD and DEL, strategies with their costs, SQL, what is read.
+
+        Example: `matview explain -w shop.wh by_city`
+
+        Example: `matview explain -w shop.wh --sql "CREATE MATERIALIZED VIEW v AS SELECT DISTINCT city FROM sales"`
+        """,
+    ),
+    Verb(
+        "diff",
+        "matview.cli.diff:diff",
+        """A view against its query computed anew: `+` rows that it lacks, `-` rows that it has too many.
+
+        Ends with 1 if there are any.
+
+        Example: `matview diff -w shop.wh by_city --limit 5`
+        """,
+    ),
+    Verb(
+        "audit",
+        "matview.cli.audit:audit",
+        """Every view against its query computed anew. Ends with 1 if any differs.
+
+        Example: `matview audit -w shop.wh`
+        """,
+    ),
+    Verb(
         "session",
         "matview.cli.session:app",
         """Open, list and close reader sessions: every query in a session reads one version.
@@ -61,7 +102,7 @@ VERBS = (
     Verb(
         "status",
         "matview.cli.status:status",
-        """Versions, tables with their storage, open sessions, advice. Needs no Spark.
+        """Versions, tables with their storage, views, open sessions, advice. Needs no Spark.
 
         Example: `matview status -w shop.wh --json`
         """,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from matview.cli.report import UsageError
-from matview.cli.results import show_columns, show_tables
+from matview.cli.results import show_columns, show_tables, show_views
 from matview.cli.rows import write_table
 from matview.cli.shell import Shell
 from matview.cli.texts import say
@@ -41,6 +41,10 @@ def _describe(shell: Shell, argument: str) -> None:
         show_tables(shell.warehouse.tables(shell.version), shell.look)
 
 
+def _views(shell: Shell, _: str) -> None:
+    show_views(shell.warehouse.views(), shell.look)
+
+
 def _session(shell: Shell, argument: str) -> None:
     match argument:
         case "":
@@ -69,7 +73,8 @@ def _leave(_shell: Shell, _: str) -> None:
 
 
 COMMANDS = (
-    Command("d", "the tables; with a name, the columns of that table", _describe),
+    Command("d", "the tables and views; with a name, the columns of that table", _describe),
+    Command("v", "the materialized views", _views),
     Command(
         "session", "pin the current version for the queries that follow; with an id, join that session; off", _session
     ),

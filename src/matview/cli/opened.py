@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 from pyspark.sql import SparkSession
 
-from matview.cli.texts import note
+from matview.cli.texts import announce
 from matview.cli.where import Where
 from matview.spark.session import spark_session
 from matview.warehouse import Warehouse, open_warehouse
@@ -17,6 +15,6 @@ def open_here(where: Where) -> Warehouse:
 
 
 def started_spark() -> SparkSession:
-    if sys.stderr.isatty() and SparkSession.getActiveSession() is None:
-        note("starting Spark …")
+    if SparkSession.getActiveSession() is None:
+        announce("starting Spark …")
     return spark_session(None)

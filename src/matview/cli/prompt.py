@@ -26,6 +26,8 @@ LEAVING = ("exit", "quit")
 KEYWORDS = (
     *("SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "JOIN", "WITH", "UNION ALL"),
     *("INSERT INTO", "VALUES", "UPDATE", "SET", "DELETE FROM", "MERGE INTO", "USING", "WHEN MATCHED THEN"),
+    *("CREATE MATERIALIZED VIEW", "REFRESH MATERIALIZED VIEW", "ALTER MATERIALIZED VIEW", "DROP MATERIALIZED VIEW"),
+    *("SHOW MATERIALIZED VIEWS", "EXPLAIN MATERIALIZED VIEW", "REFRESH POLICY", "INCREMENTAL STRICT"),
     *("CREATE TABLE", "DROP TABLE", "PRIMARY KEY", "SHOW TABLES", "DESCRIBE", "BEGIN", "COMMIT", "ROLLBACK"),
 )
 
@@ -105,7 +107,7 @@ def _words(shell: Shell) -> Iterator[str]:
     yield from KEYWORDS
     for table in shell.warehouse.tables(shell.version):
         yield table.name
-        yield from table.schema.names
+        yield from table.schema.visible
 
 
 def _history() -> History:

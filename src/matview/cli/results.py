@@ -13,6 +13,7 @@ from matview.catalog.records import TableRecord
 from matview.cli.rows import Format, Row, write_rows
 from matview.cli.texts import note, say
 from matview.maintain.transaction import Outcome
+from matview.reading.views import ViewStatus
 from matview.spark.errors import translate, translated
 from matview.sql import statements as st
 
@@ -74,6 +75,12 @@ def _sentence(statement: st.Statement, outcome: Outcome) -> str:
             return f"table {name} is not there"
         case st.DropTable(name):
             return f"dropped table {name}{version}"
+        case st.CreateView(name, if_not_exists=True) if not outcome.done:
+            return f"{name} is there"
+        case st.DropView(name, if_exists=True) if not outcome.done:
+            return f"materialized view {name} is not there"
+        case st.RefreshView(name) if not outcome.counts.total:
+            return f"{name} is up to date"
         case st.SetVersions(versions):
             return f"{versions} versions are kept from now on"
         case _:
@@ -81,8 +88,13 @@ def _sentence(statement: st.Statement, outcome: Outcome) -> str:
 
 
 def show_tables(tables: Sequence[TableRecord], look: Look) -> None:
-    rows = [(t.name, ", ".join(t.schema.names), ", ".join(t.schema.key), t.created_vn) for t in tables]
+    rows = [(t.name, ", ".join(t.schema.visible), ", ".join(t.schema.key), t.created_vn) for t in tables]
     write_rows(("table", "columns", "key", "since version"), rows, look.format)
+
+
+def show_views(views: Sequence[ViewStatus], look: Look) -> None:
+    rows = [(v.name, v.policy, ", ".join(v.reads), v.behind, v.strategy, v.reason or "") for v in views]
+    write_rows(("view", "policy", "reads", "behind", "last strategy", "computed anew because"), rows, look.format)
 
 
 def show_columns(table: TableRecord, look: Look) -> None:

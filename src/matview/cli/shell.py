@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 
 from matview.cli.pieces import Piece, pieces
 from matview.cli.report import report_error
-from matview.cli.results import Look, show_columns, show_frame, show_outcome, show_tables, tell
-from matview.cli.texts import note
+from matview.cli.results import Look, show_columns, show_frame, show_outcome, show_tables, show_views, tell
+from matview.cli.texts import note, say
 from matview.errors import MatviewError, TransactionOver, UnsupportedStatement
 from matview.maintain.transaction import MaintenanceTransaction, Outcome
 from matview.reading.session import ReaderSession
@@ -65,19 +65,26 @@ class Shell:
                     self.rollback()
                 case Control():
                     raise AssertionError(what)
-                case st.ShowTables() if self.transaction is None:
-                    show_tables(self.warehouse.tables(self.version), self.look)
-                case st.Describe(table) if self.transaction is None:
-                    show_columns(self.warehouse.table(table, self.version), self.look)
                 case _:
-                    self._show(what, self._result(what))
+                    self._run_statement(what)
 
-    def _result(self, statement: st.Statement) -> DataFrame | Outcome:
-        if self.transaction is not None:
-            return self.transaction.run(statement)
-        if self.session is not None and isinstance(statement, st.Query):
-            return self.session.query(statement.query)
-        return self.warehouse.run(statement)
+    def _run_statement(self, statement: st.Statement) -> None:
+        """What the catalog knows is told without Spark; a plan on a screen is a text, not a cell for each line."""
+        match statement:
+            case _ if self.transaction is not None:
+                self._show(statement, self.transaction.run(statement))
+            case st.ShowTables():
+                show_tables(self.warehouse.tables(self.version), self.look)
+            case st.Describe(table):
+                show_columns(self.warehouse.table(table, self.version), self.look)
+            case st.ShowViews():
+                show_views(self.warehouse.views(), self.look)
+            case st.ExplainView(view) if self.look.format == "table":
+                say(self.warehouse.explain(view))
+            case st.Query(query) if self.session is not None:
+                self._show(statement, self.session.query(query))
+            case _:
+                self._show(statement, self.warehouse.run(statement))
 
     def _show(self, statement: st.Statement, result: DataFrame | Outcome) -> None:
         if isinstance(result, Outcome):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from typing import Annotated
 
@@ -13,10 +14,13 @@ from matview.cli.rows import write_table
 from matview.cli.texts import say, write_json
 from matview.cli.where import HERE, Where
 from matview.reading.status import Outlook, Status, TableStatus, outlook, status_of
+from matview.reading.views import ViewStatus
 from matview.storage.files import Files
 
 TABLES = ("table", "stored rows", "base files", "overlay files", "in overlay", "size", "versions add")
+VIEWS = ("view", "policy", "last strategy", "took", "behind", "refreshed at", "computed anew because")
 SESSIONS = ("session", "version", "behind", "age", "by", "outlook")
+REASON = 60  # so many letters of it; JSON has the whole
 
 
 def status(*, json: Annotated[bool, Parameter(negative="", help="For programs.")] = False, where: Where = HERE) -> None:
@@ -44,6 +48,8 @@ def _write(status: Status) -> None:
         write_table(TABLES, [_table(table) for table in status.tables])
     else:
         say("tables       none")
+    if status.views:
+        write_table(VIEWS, [_view(view) for view in status.views])
     if status.sessions:
         write_table(SESSIONS, [_session(session, status) for session in status.sessions])
     else:
@@ -71,6 +77,19 @@ def _table(table: TableStatus) -> tuple[object, ...]:
         size(table.bytes),
         f"+{table.overhead:.0%}",
     )
+
+
+def _view(view: ViewStatus) -> tuple[object, ...]:
+    took = shown(view.seconds) if view.strategy else ""
+    behind = f"{view.behind} versions" if view.behind else "nothing"
+    last = view.strategy or "none yet"
+    return (view.name, view.policy, last, took, behind, view.refreshed_vn, shortened(view.reason or ""))
+
+
+def shortened(reason: str) -> str:
+    """What went wrong, without the code before it and the help after it."""
+    first = re.sub(r"^\[MV\d+\] (at \S+ )?", "", reason.split("\n", 1)[0])
+    return first if len(first) <= REASON else f"{first[: REASON - 1]}…"
 
 
 def _session(session: SessionRecord, status: Status) -> tuple[object, ...]:

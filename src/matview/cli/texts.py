@@ -20,6 +20,12 @@ def note(text: str) -> None:
     print(text, file=sys.stderr)
 
 
+def announce(text: str) -> None:
+    """What is being done, for somebody who waits for it at a terminal."""
+    if sys.stderr.isatty():
+        note(text)
+
+
 def write_json(value: object) -> None:
     print(json.dumps(plain(value), indent=2, ensure_ascii=False))
 

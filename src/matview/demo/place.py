@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from matview.errors import BadSetting
+from matview.opening import MARKER
 
 DEFAULT = "demo-warehouse"
 ELSEWHERE = "name another place: `matview demo DIR`"
 MARK = "MADE-BY-MATVIEW-DEMO"
-OURS = (MARK, "catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm", "tables")
+OURS = (MARK, MARKER, "catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm", "tables")
 TEXT = "`matview demo` made this warehouse, and will replace it when it is run here again.\n"
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import types as t
 from matview.algebra.schema import Column as SchemaColumn
 from matview.algebra.schema import Schema
 from matview.errors import TypeMismatch, UnknownColumn
+from matview.versions.text import quoted
 
 _TEMPORAL = (t.DateType, t.TimestampType, t.TimestampNTZType)
 _SIZED = re.compile(r"^\s*(var)?char\s*\(\s*(\d+)\s*\)\s*$", re.IGNORECASE)
@@ -82,8 +83,3 @@ def conformed(rows: DataFrame, schema: Schema, struct: t.StructType, beside: Seq
         value = F.expr(assigned_sql(quoted(source.name), column))
         made.append(value.alias(column.name))
     return rows.select(*made)
-
-
-def quoted(name: str) -> str:
-    """A column name in Spark SQL text."""
-    return "`" + name.replace("`", "``") + "`"

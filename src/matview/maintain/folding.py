@@ -25,7 +25,7 @@ def fold_if_due(runtime: Runtime, lease: Lease, table: VersionedTable, step: Cal
         overlay_rows = sum(f.rows for f in snapshot.overlay)
         chosen = choose(folder.hidden(), overlay_rows, bounds.tuples(sum(f.rows for f in snapshot.base)))
         files = tuple({f.path: f for f in (*chosen, *files)}.values())
-    rewrite = folder.fold(files, directory, cluster_by(runtime, table)) if files else folder.merge(directory)
+    rewrite = folder.fold(files, directory) if files else folder.merge(directory)
     _commit(runtime, lease, table, snapshot, rewrite)
     step(f"folded {table.name}")
     return True
@@ -40,7 +40,7 @@ def fold_garbage(runtime: Runtime, lease: Lease, table: VersionedTable, horizon:
     counted = folder.garbage()
     files = [file for file, count in counted if count]
     if files:
-        rewrite = folder.fold(files, _directory(lease, snapshot), cluster_by(runtime, table))
+        rewrite = folder.fold(files, _directory(lease, snapshot))
         _commit(runtime, lease, table, snapshot, rewrite)
     return sum(count for _, count in counted)
 
@@ -51,15 +51,9 @@ def fold_all(runtime: Runtime, lease: Lease, table: VersionedTable) -> bool:
     if not snapshot.overlay and len(snapshot.base) <= 1:
         return False
     folder = _folder(runtime, lease, table, snapshot)
-    rewrite = folder.fold(snapshot.base, _directory(lease, snapshot), cluster_by(runtime, table))
+    rewrite = folder.fold(snapshot.base, _directory(lease, snapshot))
     _commit(runtime, lease, table, snapshot, rewrite)
     return True
-
-
-def cluster_by(runtime: Runtime, table: VersionedTable) -> Sequence[str]:
-    record = runtime.catalog.tables.by_id(table.id)
-    found = record.properties.get("cluster_by", []) if record else []
-    return [str(name) for name in found] if isinstance(found, list) else []
 
 
 def _bounds(runtime: Runtime) -> Bounds:

@@ -9,12 +9,13 @@ import sqlglot
 from sqlglot import exp
 
 from matview.errors import UnknownColumn
-from matview.maintain.assign import assigned_sql, quoted
-from matview.maintain.rows import WEIGHT
+from matview.maintain.assign import assigned_sql
+from matview.maintain.rows import HITS, WEIGHT
 from matview.maintain.working import Working
 from matview.sql import statements as st
 from matview.sql.parse import DIALECT, place_of
 from matview.versions.layout import COUNT
+from matview.versions.text import quoted, spark_text
 
 
 def parsed(text: str) -> exp.Expr:
@@ -37,7 +38,7 @@ def assigned(working: Working, assignments: Mapping[str, exp.Expr]) -> dict[str,
         column = working.table.schema.column(name)
         if column is None:
             raise UnknownColumn(f"{working.table.name} has no column {name!r}", where=place_of(value))
-        made[column.name] = assigned_sql(value.sql(DIALECT), column)
+        made[column.name] = assigned_sql(spark_text(value), column)
     return made
 
 
@@ -52,11 +53,12 @@ def signed_rows(*weighted: tuple[str, Mapping[str, str]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """`target` names the live stored tuples, `source` the rows that USING gives."""
+    """`target` names the live stored tuples, `near` those that meet a row of the source, `source` the rows of USING."""
 
     working: Working
     statement: st.Merge
     target: str
+    near: str
     source: str
     source_columns: tuple[str, ...]
 
@@ -66,16 +68,25 @@ class MergePlan:
         matched = [c for c in clauses if isinstance(c, st.WhenMatched) and c.has_source]
         lonely = [c for c in clauses if isinstance(c, st.WhenMatched) and not c.has_source]
         new = [c for c in clauses if isinstance(c, st.WhenNotMatched)]
-        t, s = f"{self.target} AS {self._t}", f"{self.source} AS {self._s}"
-        on = self.statement.on.sql(DIALECT)
+        all_, near, s = (f"{self.target} AS {self._t}", f"{self.near} AS {self._t}", f"{self.source} AS {self._s}")
         made = []
         if matched:
-            made.append(self._changing(matched, f"{t} JOIN {s} ON {on}"))
+            made.append(self._changing(matched, f"{near} JOIN {s} ON {self._on}"))
         if new:
-            made.append(self._inserting(new, f"{s} LEFT ANTI JOIN {t} ON {on}"))
+            made.append(self._inserting(new, f"{s} LEFT ANTI JOIN {near} ON {self._on}"))
         if lonely:
-            made.append(self._changing(lonely, f"{t} LEFT ANTI JOIN {s} ON {on}"))
+            made.append(self._changing(lonely, f"{all_} LEFT ANTI JOIN {s} ON {self._on}"))
         return made
+
+    def select_near(self) -> str:
+        """The one look at the whole target that matching takes."""
+        relation = f"{self.target} AS {self._t} LEFT SEMI JOIN {self.source} AS {self._s} ON {self._on}"
+        columns = ", ".join(f"{self._t}.{quoted(name)}" for name in self.working.table.layout.current)
+        return f"SELECT {columns} FROM {relation}"
+
+    @property
+    def _on(self) -> str:
+        return spark_text(self.statement.on)
 
     @property
     def _t(self) -> str:
@@ -86,14 +97,14 @@ class MergePlan:
         return quoted(self.statement.source_alias)
 
     def _changing(self, clauses: Sequence[st.WhenMatched], relation: str) -> str:
-        """The old row goes; unless the clause deletes, a new one comes."""
+        """The old row goes, which is one hit; unless the clause deletes, a new one comes."""
         old = columns_of(self.working, self.statement.alias)
         weight = weight_of(self.working, self.statement.alias)
         choice = _choice([c.condition for c in clauses])
         news = [None if c.assignments is None else self._values(c.assignments) for c in clauses]
         comes = " ".join(f"WHEN {i} THEN {0 if new is None else weight}" for i, new in enumerate(news))
         values = {c: _chosen(choice, [(new or {}).get(c, old[c]) for new in news], old[c]) for c in old}
-        pair = signed_rows((f"-{weight}", old), (f"CASE {choice} {comes} END", values))
+        pair = signed_rows((f"-{weight}", old | {HITS: "1L"}), (f"CASE {choice} {comes} END", values | {HITS: "0L"}))
         return f"SELECT {pair} FROM {relation} WHERE {choice} IS NOT NULL"
 
     def _inserting(self, clauses: Sequence[st.WhenNotMatched], relation: str) -> str:
@@ -101,7 +112,7 @@ class MergePlan:
         nulls = {c.name: f"CAST(NULL AS {c.type})" for c in self.working.table.schema.columns}
         news = [nulls | self._values(c.values) for c in clauses]
         values = {c: _chosen(choice, [new[c] for new in news], nulls[c]) for c in nulls}
-        items = [f"1L AS {WEIGHT}", *(f"{sql} AS {quoted(c)}" for c, sql in values.items())]
+        items = [f"1L AS {WEIGHT}", f"0L AS {HITS}", *(f"{sql} AS {quoted(c)}" for c, sql in values.items())]
         return f"SELECT {', '.join(items)} FROM {relation} WHERE {choice} IS NOT NULL"
 
     def _values(self, given: Mapping[str, exp.Expr] | st.SetAll) -> dict[str, str]:
@@ -119,7 +130,7 @@ class MergePlan:
 
 def _choice(conditions: Sequence[exp.Expr | None]) -> str:
     """The number of the first clause whose condition holds; null where none does."""
-    whens = " ".join(f"WHEN {'TRUE' if c is None else c.sql(DIALECT)} THEN {i}" for i, c in enumerate(conditions))
+    whens = " ".join(f"WHEN {'TRUE' if c is None else spark_text(c)} THEN {i}" for i, c in enumerate(conditions))
     return f"(CASE {whens} END)"
 
 

@@ -7,10 +7,9 @@ Nothing else is needed to find them than the statistics of `__vn1`: what is late
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from matview.catalog.records import GarbageFile, Lease, TransactionRecord
 from matview.storage.runtime import Runtime
+from matview.storage.snapshot import DataFile, Snapshot
 from matview.storage.table import VersionedTable
 
 
@@ -24,23 +23,26 @@ def repair(runtime: Runtime, lease: Lease) -> None:
 
 
 def _undo(runtime: Runtime, lease: Lease, left: TransactionRecord) -> None:
+    """Files are noted as garbage before they are taken out: a crash in between leaves nothing unknown."""
     state = runtime.catalog.version()
-    garbage: list[GarbageFile] = []
-    for table_id in left.journal:
-        record = runtime.catalog.tables.by_id(table_id)
-        if record is not None:
-            table = runtime.tables.table(record, state.versions)
-            garbage += remove_uncommitted(table, lease.token, state.current_vn)
-    runtime.catalog.transactions.abort(lease, token=left.token, error="undone by recovery", garbage=garbage)
+    records = [runtime.catalog.tables.by_id(table_id) for table_id in left.journal]
+    touched = [runtime.tables.table(record, state.versions) for record in records if record is not None]
+    garbage = [GarbageFile(t.id, f.path) for t in touched for f in _late(t, t.log.load(), state.current_vn)]
+    runtime.catalog.transactions.housekeeping(lease, garbage)
+    for table in touched:
+        remove_uncommitted(table, lease.token, state.current_vn)
+    runtime.catalog.transactions.abort(lease, token=left.token, error="undone by recovery")
 
 
-def remove_uncommitted(table: VersionedTable, token: int, current_vn: int) -> Sequence[GarbageFile]:
+def remove_uncommitted(table: VersionedTable, token: int, current_vn: int) -> None:
     """Takes the files out whose tuples are later than currentVN.
 
     It commits even if there are none: from then on the table carries our token, and a late commit of the predecessor's
     is refused.
     """
     snapshot = table.log.load()
-    late = [f for f in snapshot.files if int(str(f.maximum[table.layout.vn(1)])) > current_vn]
-    table.log.commit(snapshot, token, (), late)
-    return [GarbageFile(table.id, f.path) for f in late]
+    table.log.commit(snapshot, token, (), _late(table, snapshot, current_vn))
+
+
+def _late(table: VersionedTable, snapshot: Snapshot, current_vn: int) -> list[DataFile]:
+    return [f for f in snapshot.files if f.greatest(table.layout.vn(1)) > current_vn]

@@ -4,51 +4,45 @@ Every function gives *staged rows*: the stored columns of each touched tuple, an
 
     __level    base (a new tuple), overlay (a new state of a stored one), restore (back to what was stored before)
     __act      what is reported: 1 insert, 2 update, 3 delete, `__times` times
-    __fault    null, or why the row cannot be: a `Fault`, a colon, and the row's key
+    __fault    null, or why the row cannot be, as `faults.first_fault` tells it
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from matview.maintain.assign import quoted
+from matview.maintain.faults import NO_FAULT, Fault, Faults, first_fault, null_faults, required
+from matview.maintain.given import NO_ROWS, Extent, Given, extent, given, newest_states
 from matview.maintain.working import Working
-from matview.spark.errors import translated
-from matview.storage.engine import LEVEL
-from matview.storage.snapshot import DataFile, Level
+from matview.storage.engine import small
+from matview.storage.fold import SMALL_FILE_ROWS, clustered
+from matview.storage.snapshot import Level
 from matview.versions import setwise
-from matview.versions.layout import COUNT, RID, Layout
+from matview.versions.layout import COUNT, LEVEL, RID, Layout
+from matview.versions.text import quoted
 from matview.versions.tuples import Operation
 
-ACT, TIMES, FAULT, WEIGHT = "__act", "__times", "__fault", "__weight"
+ACT, TIMES, FAULT, WEIGHT, HITS = "__act", "__times", "__fault", "__weight", "__hits"
 BESIDE = (LEVEL, ACT, TIMES, FAULT)
 RESTORE = "restore"
 NEW, MET = "__n", "__m"
-BROADCAST_ROWS = 500_000
 BULK_ROWS = 1_000_000
-_BOUNDED = ("tinyint", "smallint", "int", "bigint", "string", "date")
-
-
-class Fault(StrEnum):
-    DUPLICATE = "duplicate"
-    IMPOSSIBLE = "impossible"
-    AMBIGUOUS = "ambiguous"
-    NULL_KEY = "null key"
-    NULL_VALUE = "null value"
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """Rows to be staged, and which levels they can have."""
+    """Rows to be staged, which levels they can have, and at most how many of them belong to stored tuples."""
 
     rows: DataFrame
     levels: tuple[Level, ...]
+    most_touched: int
+    may_repeat: bool = False
+    """Two of the rows may be for one tuple, or new ones with one key: to be looked for when they are written."""
 
 
 # in place: UPDATE and DELETE ------------------------------------------------------------------------------------------
@@ -66,16 +60,11 @@ def select_changed(
         LEVEL: _level(working, act, alias),
         ACT: str(number),
         TIMES: times,
-        FAULT: _first_fault(nulls, layout, alias),
+        FAULT: first_fault(nulls, layout, alias),
     }
     items = [f"{sql} AS {quoted(name)}" for name, sql in (stored | beside).items()]
     condition = f"{setwise.live(layout, row=alias)} AND ({where})"
     return f"SELECT {', '.join(items)} FROM {relation} AS {quoted(alias)} WHERE {condition}"
-
-
-def required(layout: Layout) -> tuple[str, ...]:
-    """The columns outside the key that take no nulls."""
-    return tuple(c.name for c in layout.schema.columns if not c.nullable and c.name not in layout.schema.key)
 
 
 def _level(working: Working, act: str | Operation, row: str) -> str:
@@ -95,75 +84,160 @@ def inserted(working: Working, new: DataFrame) -> Staged:
     layout = working.table.layout
     if layout.schema.is_bag:
         return applied(working, new.withColumn(WEIGHT, F.lit(1).cast("bigint")))
-    met = _Met.of(working, working.hold(new), layout.schema.key)
+    rows = given(working, new)
+    met = _Met.of(working, rows, rows.together, layout.schema.key)
     act = str(int(Operation.INSERT))
     values = {c: f"{NEW}.{quoted(c)}" for c in layout.current}
-    faults = _null_faults(layout, values) | {setwise.live(layout, row=MET): (Fault.DUPLICATE, "")}
-    return met.staged(act, values, {ACT: act, TIMES: "1L", FAULT: _first_fault(faults, layout, NEW)})
+    faults = null_faults(layout, values) | {setwise.live(layout, row=MET): (Fault.DUPLICATE, "")}
+    staged = met.staged(act, values, {ACT: act, TIMES: "1L", FAULT: first_fault(faults, layout, NEW)})
+    return replace(staged, may_repeat=True)
 
 
-def applied(working: Working, changes: DataFrame, *, by_key: bool = False, merging: bool = False) -> Staged:
-    """A signed bag of rows, as `__weight` says: what is deleted must be there, what is added must not.
-
-    With `by_key` the rows to delete have only their key filled in. With `merging`, a tuple that is deleted twice was
-    met by two rows of a MERGE's source.
-    """
-    net = _net(working, changes)
-    return _applied_to_bag(working, net) if working.table.schema.is_bag else _by_key(working, net, by_key, merging)
-
-
-def _net(working: Working, changes: DataFrame) -> DataFrame:
-    """At most one entry per distinct row."""
-    columns = [_col(c) for c in working.table.schema.names]
-    return changes.groupBy(*columns).agg(F.sum(WEIGHT).alias(WEIGHT)).where(F.col(WEIGHT) != 0)
-
-
-def _applied_to_bag(working: Working, net: DataFrame) -> Staged:
-    """A bag's tuple is a row with its count; weights are added to it."""
+def filled(working: Working, new: DataFrame) -> Staged:
+    """Rows for a table that holds none: new tuples, without a look at what is there. Their keys are known to differ."""
     layout = working.table.layout
-    met = _Met.of(working, working.hold(net), layout.schema.names)
+    rows = new.select(*_typed(layout))
+    if layout.schema.is_bag:
+        rows = rows.groupBy(*map(_col, layout.schema.names)).agg(F.count(F.lit(1)).alias(COUNT))
+    values = {c: quoted(c) for c in layout.current}
+    made = setwise.inserted(layout, working.vn, values, f"{working.next_rid}L + monotonically_increasing_id()")
+    times = COUNT if layout.schema.is_bag else "1L"
+    beside = {LEVEL: f"'{Level.BASE.value}'", ACT: "1", TIMES: times, FAULT: NO_FAULT}
+    return Staged(rows.select(*(F.expr(sql).alias(name) for name, sql in {**made, **beside}.items())), (Level.BASE,), 0)
+
+
+def applied(working: Working, changes: DataFrame) -> Staged:
+    """A signed bag of rows, as `__weight` says: what is deleted must be there, what is added must not."""
+    rows = given(working, changes)
+    net = _net(working, rows, F.sum(WEIGHT).alias(WEIGHT)).where(F.col(WEIGHT) != 0)
+    return _applied(working, rows, net, {})
+
+
+def applied_net(working: Working, changes: DataFrame) -> Staged:
+    """As `applied`, for a change that is net: with at most one entry per distinct row."""
+    rows = given(working, changes.select(F.col(WEIGHT).cast("bigint").alias(WEIGHT), *_typed(working.table.layout)))
+    return _applied(working, rows, rows.together.where(F.col(WEIGHT) != 0), {})
+
+
+def applied_hits(working: Working, changes: DataFrame) -> Staged:
+    """As `applied`, for the signed rows of a MERGE, which say in `__hits` how often the source changes a stored row.
+
+    A row that it changes twice is ambiguous, even if the changes cancel out.
+    """
+    rows = given(working, changes)
+    net = _net(working, rows, F.sum(WEIGHT).alias(WEIGHT), F.sum(HITS).alias(HITS))
+    told = net.where((F.col(WEIGHT) != 0) | (F.col(HITS) > 1))
+    return _applied(working, rows, told, {f"{NEW}.{HITS} > 1": (Fault.AMBIGUOUS, "")}, F.sum(HITS).alias(HITS))
+
+
+def deleted_by_key(working: Working, gone: DataFrame) -> Staged:
+    """Rows to delete, of which the key is given; each must be there, and be named once."""
+    layout = working.table.layout
+    rows = given(working, gone.select(*map(_col, layout.schema.key)))
+    counted = rows.together.groupBy(*map(_col, layout.schema.key)).agg(F.count(F.lit(1)).alias("__dels"))
+    met = _Met.of(working, rows, counted, layout.schema.key)
+    act = str(int(Operation.DELETE))
+    values = {c: f"{NEW}.{quoted(c)}" for c in layout.schema.key}
+    values |= {c: f"CAST(NULL AS {layout.type_of(c)})" for c in layout.updatable}
+    absent = f"NOT coalesce({setwise.live(layout, row=MET)}, FALSE)"
+    faults = {f"{NEW}.__dels > 1 OR {absent}": (Fault.IMPOSSIBLE, "")}
+    return met.staged(act, values, {ACT: act, TIMES: "1L", FAULT: first_fault(faults, layout, NEW)})
+
+
+def _typed(layout: Layout) -> list[Column]:
+    """The table's columns, in its types."""
+    return [F.expr(f"CAST({quoted(c)} AS {layout.type_of(c)})").alias(c) for c in layout.schema.names]
+
+
+def _net(working: Working, changes: Given, *sums: Column) -> DataFrame:
+    """At most one entry per distinct row."""
+    return changes.together.groupBy(*map(_col, working.table.schema.names)).agg(*sums)
+
+
+def _applied(working: Working, rows: Given, net: DataFrame, faults: Faults, *sums: Column) -> Staged:
+    """A net change that was made of `rows`; `sums` are kept per key, for `faults` to speak of."""
+    layout = working.table.layout
+    if layout.schema.is_bag:
+        return _to_bag(_Met.of(working, rows, net, layout.schema.names), faults)
+    pairs = _pairs(net, layout, *sums)
+    return _by_key(_Met.of(working, rows, pairs, layout.schema.key), faults)
+
+
+def _to_bag(met: _Met, faults: Faults) -> Staged:
+    """A bag's tuple is a row with its count; weights are added to it."""
+    layout = met.working.table.layout
     before = f"(CASE WHEN {setwise.live(layout, row=MET)} THEN {MET}.{COUNT} ELSE 0L END)"
     after = f"({before} + {NEW}.{WEIGHT})"
     act = f"CASE WHEN {after} <= 0 THEN 3 WHEN {before} = 0 THEN 1 ELSE 2 END"
     values = {c: f"{NEW}.{quoted(c)}" for c in layout.schema.names} | {COUNT: after}
-    faults = _null_faults(layout, values) | {f"{after} < 0": (Fault.IMPOSSIBLE, "")}
+    found = {**faults, **null_faults(layout, values), f"{after} < 0": (Fault.IMPOSSIBLE, "")}
     reported = f"CASE WHEN {NEW}.{WEIGHT} > 0 THEN 1 ELSE 3 END"
-    beside = {ACT: reported, TIMES: f"abs({NEW}.{WEIGHT})", FAULT: _first_fault(faults, layout, NEW)}
+    beside = {ACT: reported, TIMES: f"abs({NEW}.{WEIGHT})", FAULT: first_fault(found, layout, NEW)}
     return met.staged(act, values, beside)
 
 
-def _by_key(working: Working, net: DataFrame, by_key: bool, merging: bool) -> Staged:
+def _by_key(met: _Met, faults: Faults) -> Staged:
     """Per key at most one row goes and at most one comes; both together are an update."""
-    layout = working.table.layout
-    key, others, live = layout.schema.key, layout.updatable, setwise.live(layout, row=MET)
-    met = _Met.of(working, working.hold(_pairs(net, key, others)), key)
+    layout = met.working.table.layout
     act = f"CASE WHEN {NEW}.__dels = 0 THEN 1 WHEN {NEW}.__adds = 0 THEN 3 ELSE 2 END"
-    coming = {c: f"{NEW}.__new_{i}.v" for i, c in enumerate(others)}
-    values = {c: f"{NEW}.{quoted(c)}" for c in key} | coming
-    twice = Fault.AMBIGUOUS if merging else Fault.IMPOSSIBLE
+    values = {c: f"{NEW}.{quoted(c)}" for c in layout.schema.key}
+    values |= {c: f"{NEW}.__new_{i}.v" for i, c in enumerate(layout.updatable)}
+    nulls = {f"{NEW}.__adds > 0 AND ({sql})": fault for sql, fault in null_faults(layout, values).items()}
+    found = {**faults, **nulls, **_pair_faults(layout)}
+    return met.staged(act, values, {ACT: act, TIMES: "1L", FAULT: first_fault(found, layout, NEW)})
+
+
+def _pair_faults(layout: Layout) -> Faults:
+    """What goes must be there once, with these very values; what comes must not, unless in its place."""
+    live = setwise.live(layout, row=MET)
     faults = {
-        f"{NEW}.__dels > 1": (twice, ""),
-        f"{NEW}.__adds > 1": (Fault.AMBIGUOUS if merging else Fault.DUPLICATE, ""),
+        f"{NEW}.__dels > 1": (Fault.IMPOSSIBLE, ""),
+        f"{NEW}.__adds > 1": (Fault.DUPLICATE, ""),
         f"{NEW}.__dels = 0 AND {live}": (Fault.DUPLICATE, ""),
         f"{NEW}.__dels > 0 AND NOT coalesce({live}, FALSE)": (Fault.IMPOSSIBLE, ""),
     }
-    if not by_key and others:
-        same = " AND ".join(_same(f"{NEW}.__old_{i}.v", f"{MET}.{quoted(c)}", layout, c) for i, c in enumerate(others))
-        faults[f"{NEW}.__dels > 0 AND NOT ({same})"] = (Fault.IMPOSSIBLE, "")
-    nulls = {f"{NEW}.__adds > 0 AND ({sql})": fault for sql, fault in _null_faults(layout, values).items()}
-    return met.staged(act, values, {ACT: act, TIMES: "1L", FAULT: _first_fault(nulls | faults, layout, NEW)})
+    pairs = ((f"{NEW}.__old_{i}.v", c) for i, c in enumerate(layout.updatable))
+    same = " AND ".join(same_sql(old, f"{MET}.{quoted(c)}", layout, c) for old, c in pairs) or "TRUE"
+    return faults | {f"{NEW}.__dels > 0 AND NOT ({same})": (Fault.IMPOSSIBLE, "")}
 
 
-def _pairs(net: DataFrame, key: Sequence[str], others: Sequence[str]) -> DataFrame:
+def _pairs(net: DataFrame, layout: Layout, *sums: Column) -> DataFrame:
+    """Per key, how many rows come and go, and the values of one of each."""
     comes, goes = F.col(WEIGHT) > 0, F.col(WEIGHT) < 0
     weights = [
         F.sum(F.when(comes, F.col(WEIGHT)).otherwise(0)).alias("__adds"),
         F.sum(F.when(goes, -F.col(WEIGHT)).otherwise(0)).alias("__dels"),
     ]
-    boxes = [(c, F.struct(_col(c).alias("v"))) for c in others]
-    new = [F.first(F.when(comes, box), ignorenulls=True).alias(f"__new_{i}") for i, (_, box) in enumerate(boxes)]
-    old = [F.first(F.when(goes, box), ignorenulls=True).alias(f"__old_{i}") for i, (_, box) in enumerate(boxes)]
-    return net.groupBy(*map(_col, key)).agg(*weights, *new, *old)
+    boxes = [F.struct(_col(c).alias("v")) for c in layout.updatable]
+    new = [F.first(F.when(comes, box), ignorenulls=True).alias(f"__new_{i}") for i, box in enumerate(boxes)]
+    old = [F.first(F.when(goes, box), ignorenulls=True).alias(f"__old_{i}") for i, box in enumerate(boxes)]
+    return net.groupBy(*map(_col, layout.schema.key)).agg(*weights, *sums, *new, *old)
+
+
+def merged(working: Working, new: DataFrame, values: Mapping[str, str], gone: str) -> Staged:
+    """One row per key, merged into what is stored: `values` gives each column and `gone` whether the row goes.
+
+    Both are SQL over the new row (`__n`) and the stored one (`__m`, all null where there is none). What stays as it was
+    is not written.
+    """
+    layout = working.table.layout
+    rows = given(working, new)
+    met = _Met.of(working, rows, rows.together, layout.schema.key)
+    live = f"coalesce({setwise.live(layout, row=MET)}, FALSE)"
+    typed = {c: f"CAST({sql} AS {layout.type_of(c)})" for c, sql in values.items()}
+    act = f"CASE WHEN {gone} THEN 3 WHEN {live} THEN 2 ELSE 1 END"
+    same = " AND ".join(same_sql(typed[c], f"{MET}.{quoted(c)}", layout, c) for c in layout.updatable) or "TRUE"
+    moot = f"CASE WHEN {gone} THEN NOT {live} ELSE {live} AND {same} END"
+    staged = met.where(f"NOT ({moot})").staged(act, typed, {ACT: act, TIMES: "1L", FAULT: NO_FAULT})
+    return replace(staged, may_repeat=True)
+
+
+def stored_value(working: Working, name: str) -> str:
+    """A column of the stored row, in `merged`: null unless the row is there."""
+    return f"(CASE WHEN {setwise.live(working.table.layout, row=MET)} THEN {MET}.{quoted(name)} END)"
+
+
+# meeting what is stored -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -174,18 +248,21 @@ class _Met:
     rows: DataFrame
     count: int
     levels: tuple[Level, ...]
+    is_together: bool
 
     @classmethod
-    def of(cls, working: Working, new: DataFrame, key: Sequence[str]) -> _Met:
+    def of(cls, working: Working, rows: Given, new: DataFrame, key: Sequence[str]) -> _Met:
+        """`new` was made of `rows` and has none but their keys, at most as many times."""
         layout = working.table.layout
-        count, candidates = _candidates(working, new, key)
-        latest = working.latest(candidates)
-        keys = new.select(*(_comparable(layout, c).alias(f"__k{i}") for i, c in enumerate(key)))
-        same = [_comparable(layout, c).eqNullSafe(F.col(f"__k{i}")) for i, c in enumerate(key)]
-        met = latest.join(_small(keys, count), _all(same), "left_semi")
-        on = " AND ".join(_same(f"{NEW}.{quoted(c)}", f"{MET}.{quoted(c)}", layout, c) for c in key)
-        joined = new.alias(NEW).join(_small(met, count).alias(MET), F.expr(on), "left")
-        return cls(working, joined, count, (Level.BASE, Level.OVERLAY) if candidates else (Level.BASE,))
+        found = extent(layout, rows, key[0])
+        met = _stored(working, rows, found, key)
+        on = " AND ".join(same_sql(f"{NEW}.{quoted(c)}", f"{MET}.{quoted(c)}", layout, c) for c in key)
+        joined = new.alias(NEW).join(small(met.rows, found.count).alias(MET), F.expr(on), "left")
+        levels = (Level.BASE,) if met.is_empty else (Level.BASE, Level.OVERLAY)
+        return cls(working, joined, found.count, levels if found.count else (), rows.few is not None)
+
+    def where(self, condition: str) -> _Met:
+        return replace(self, rows=self.rows.where(condition))
 
     def staged(self, act: str, values: Mapping[str, str], beside: Mapping[str, str]) -> Staged:
         """The tuples after `act`, by Tables 2-4."""
@@ -195,33 +272,35 @@ class _Met:
         changed = setwise.changed(layout, vn, act, {c: values[c] for c in layout.updatable}, row=MET)
         items = {c: f"CASE WHEN {absent} THEN {created[c]} ELSE {changed[c]} END" for c in created}
         level = f"CASE WHEN {absent} THEN '{Level.BASE.value}' ELSE {_level(self.working, act, MET)} END"
-        rows = self.rows if self.count > BULK_ROWS else self.rows.hint("rebalance", 1)
-        made = rows.select(*(F.expr(sql).alias(name) for name, sql in {**items, LEVEL: level, **beside}.items()))
-        return Staged(made, self.levels)
+        columns = (F.expr(sql).alias(name) for name, sql in {**items, LEVEL: level, **beside}.items())
+        return Staged(self._arranged(values).select(*columns), self.levels, self.count)
+
+    def _arranged(self, values: Mapping[str, str]) -> DataFrame:
+        """In as many partitions as there shall be files; a load of many rows by the clustering columns, if any."""
+        if self.is_together:
+            return self.rows
+        cluster_by = self.working.table.cluster_by
+        if cluster_by and self.count > SMALL_FILE_ROWS:
+            is_old = F.expr(f"{MET}.{RID} IS NOT NULL")  # base and overlay apart, as their files are
+            return clustered(self.rows, self.count, is_old, *(F.expr(values[name]) for name in cluster_by))
+        return self.rows if self.count > BULK_ROWS else self.rows.hint("rebalance", 1)
 
 
-def _candidates(working: Working, new: DataFrame, key: Sequence[str]) -> tuple[int, tuple[DataFile, ...]]:
-    """How many new rows there are, and the files that can hold their keys by the statistics of the first key column."""
-    first = _col(key[0])
-    bounded = working.table.engine.struct(working.table.layout.columns)[key[0]].dataType.simpleString() in _BOUNDED
-    extremes = [F.min(first), F.max(first)] if bounded else [F.lit(None), F.lit(None)]
-    with translated("reading the rows to insert"):
-        count, least, greatest = new.agg(F.count(F.lit(1)), *extremes).collect()[0]
-    files = working.current.files
-    if not count:
-        return 0, ()
-    return count, tuple(f for f in files if _overlaps(f, key[0], least, greatest))
-
-
-def _overlaps(file: DataFile, column: str, least: object, greatest: object) -> bool:
-    low, high = file.minimum.get(column), file.maximum.get(column)
-    if least is None or low is None or not type(least) is type(low) is type(high) is type(greatest):
-        return True
-    return bool(low <= greatest and least <= high)  # type: ignore[operator]
-
-
-def _small(rows: DataFrame, count: int) -> DataFrame:
-    return F.broadcast(rows) if count <= BROADCAST_ROWS else rows
+def _stored(working: Working, rows: Given, found: Extent, key: Sequence[str]) -> Given:
+    """The stored tuples that have those keys, each in its newest state."""
+    layout, table = working.table.layout, working.table
+    files = found.files(layout, working.current.files)
+    if not files:
+        return Given(table.tuples(()), NO_ROWS)
+    keys = rows.rows.select(*(_comparable(layout, c).alias(f"__k{i}") for i, c in enumerate(key)))
+    same = _all(_comparable(layout, c).eqNullSafe(F.col(f"__k{i}")) for i, c in enumerate(key))
+    if rows.few is not None:
+        newest = newest_states(working, table.tuples(files).join(small(keys, found.count), same, "left_semi"))
+        if newest is not None:
+            return newest
+    # what hides a tuple has its key, and so is in one of the files, or hides what is not met
+    latest = table.latest(files, tuple(f for f in files if f.level is Level.OVERLAY))
+    return Given(latest.join(small(keys, found.count), same, "left_semi"))
 
 
 def _all(conditions: Iterable[Column]) -> Column:
@@ -240,34 +319,9 @@ def _comparable_sql(sql: str, kind: str) -> str:
     return f"to_json(struct({sql}))" if "map<" in folded or "variant" in folded else sql
 
 
-def _same(one: str, other: str, layout: Layout, name: str) -> str:
+def same_sql(one: str, other: str, layout: Layout, name: str) -> str:
     kind = layout.type_of(name)
     return f"{_comparable_sql(one, kind)} <=> {_comparable_sql(other, kind)}"
-
-
-# faults ---------------------------------------------------------------------------------------------------------------
-
-
-def _null_faults(layout: Layout, values: Mapping[str, str]) -> dict[str, tuple[Fault, str]]:
-    keys = {f"{values[c]} IS NULL": (Fault.NULL_KEY, c) for c in layout.schema.key}
-    return keys | {f"{values[c]} IS NULL": (Fault.NULL_VALUE, c) for c in required(layout)}
-
-
-def _first_fault(faults: Mapping[str, tuple[Fault, str]], layout: Layout, row: str) -> str:
-    """The first condition that holds, as `fault:column:key`; null where none does."""
-    if not faults:
-        return "CAST(NULL AS string)"
-    names = layout.schema.key or layout.schema.names
-    shown = f"to_json(struct({', '.join(f'{quoted(row)}.{quoted(c)}' for c in names)}))"
-    whens = " ".join(
-        f"WHEN {sql} THEN concat({_literal(f'{fault.value}:{column}:')}, {shown})"
-        for sql, (fault, column) in faults.items()
-    )
-    return f"CASE {whens} END"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _col(name: str) -> Column:

@@ -6,16 +6,20 @@ import json
 from collections.abc import Mapping
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from matview.errors import AmbiguousMerge, BadValue, DuplicateKey, ImpossibleOperation, MatviewError, NullKey
-from matview.maintain.rows import ACT, BESIDE, FAULT, RESTORE, TIMES, Fault, Staged
+from matview.errors import DuplicateKey, MatviewError
+from matview.maintain import faults
+from matview.maintain.rows import ACT, BESIDE, FAULT, RESTORE, TIMES, Staged, same_sql
 from matview.maintain.working import Counts, Working
-from matview.storage.engine import LEVEL, Written
+from matview.storage.engine import Written, small
 from matview.storage.files import storage_failure
 from matview.storage.snapshot import DataFile, Level
-from matview.versions.layout import RID
+from matview.versions.layout import LEVEL, RID
+from matview.versions.predicates import Kind, kind_of
+from matview.versions.text import quoted
 from matview.versions.tuples import Operation
 
 SMALL_ROWS = 200_000
@@ -24,30 +28,39 @@ SMALL_ROWS = 200_000
 def stage(working: Working, staged: Staged) -> Counts:
     """Writes the rows of a statement; raises, and leaves the transaction as it was, if one of them cannot be."""
     try:
-        rows, levels = _carried(working, staged)
-        written = _write(working, rows, levels)
+        written = _write(working, _carried(working, staged), staged.levels) if staged.levels else None
     finally:
         working.let_go()
+    if written is None:
+        return Counts()
     try:
-        _check(working, written)
+        _check(working, staged, written)
     except MatviewError:
         working.replaced += written.files
         raise
-    return _take_over(working, written)
+    return _take_over(working, staged, written)
 
 
-def _carried(working: Working, staged: Staged) -> tuple[DataFrame, tuple[Level, ...]]:
-    """The overlay holds each tuple once per transaction: what earlier statements staged comes along unless touched."""
-    if not working.staged_overlay:
-        return staged.rows, staged.levels
+def _carried(working: Working, staged: Staged) -> DataFrame:
+    """The overlay holds each tuple once per transaction: what earlier statements staged comes along unless touched.
+
+    New tuples touch none, so they pass by, as they come.
+    """
+    if not _replaced(working, staged):
+        return staged.rows
     rows = working.hold(staged.rows)
-    touched = F.broadcast(rows.select(RID))
-    earlier = working.table.tuples(working.staged_overlay).join(touched, RID, "left_anti")
+    new, touched = rows.where(F.col(LEVEL) == Level.BASE.value), rows.where(F.col(LEVEL) != Level.BASE.value)
+    known = small(touched.select(RID), staged.most_touched)
+    earlier = working.table.tuples(working.staged_overlay).join(known, RID, "left_anti")
     beside = {ACT: F.lit(None).cast("int"), TIMES: F.lit(0).cast("bigint"), FAULT: F.lit(None).cast("string")}
-    earlier = earlier.withColumns(beside)
-    names = [F.col(f"`{n.replace('`', '``')}`") for n in rows.columns]
-    kept = rows.where(F.col(LEVEL) != RESTORE).unionByName(earlier.select(*names))
-    return kept.hint("rebalance", 1), (Level.BASE, Level.OVERLAY)
+    names = map(_col, rows.columns)
+    overlay = touched.unionByName(earlier.withColumns(beside).select(*names)).hint("rebalance", 1)
+    return new.unionByName(overlay) if Level.BASE in staged.levels else overlay
+
+
+def _replaced(working: Working, staged: Staged) -> tuple[DataFile, ...]:
+    """The files of earlier statements that a statement writes anew."""
+    return working.staged_overlay if Level.OVERLAY in staged.levels else ()
 
 
 def _write(working: Working, rows: DataFrame, levels: tuple[Level, ...]) -> Written:
@@ -60,73 +73,95 @@ def _write(working: Working, rows: DataFrame, levels: tuple[Level, ...]) -> Writ
         "deleted": times(Operation.DELETE),
         "greatest_rid": F.max(RID),
         "fault": F.min(FAULT),
+        **_touched(working),
     }
-    drop = tuple(name for name in BESIDE if name != LEVEL)
+    drop, restored = tuple(name for name in BESIDE if name != LEVEL), f"{LEVEL} = '{RESTORE}'"
+    table, directory = working.table, working.new_directory()
     try:
-        return working.table.engine.write(rows, working.table.files, working.new_directory(), levels, observe, drop)
+        return table.engine.write(rows, table.files, directory, levels, observe, drop, unless=restored)
     except OSError as error:
         raise storage_failure(error, "writing tuples") from error
 
 
-def _check(working: Working, written: Written) -> None:
+def _touched(working: Working) -> dict[str, Column]:
+    """For each updatable column of a table that views read: did an update change it?"""
+    layout = working.table.layout
+    if not working.logged or layout.schema.is_bag:
+        return {}
+    changed = (f"{same_sql(quoted(c), quoted(layout.pre(1, c)), layout, c)}" for c in layout.updatable)
+    updated = f"{layout.op(1)} = {int(Operation.UPDATE)}"
+    return {f"touched_{i}": F.max(F.expr(f"{updated} AND NOT ({same})")) for i, same in enumerate(changed)}
+
+
+def _check(working: Working, staged: Staged, written: Written) -> None:
     fault = written.observed.get("fault")
     if isinstance(fault, str):
-        raise _error(working, fault)
-    if repeated := _repeated_key(working, written.files):
+        raise faults.error(working.table.name, fault)
+    if repeated := _repeated(working, written.files) if staged.may_repeat else None:
         raise DuplicateKey(f"{working.table.name}: the key {repeated} stands twice among the rows to insert")
 
 
-def _error(working: Working, fault: str) -> MatviewError:
-    kind, column, shown = fault.split(":", 2)
-    name = working.table.name
-    match Fault(kind):
-        case Fault.DUPLICATE:
-            return DuplicateKey(f"{name} has a row with the key {shown} already")
-        case Fault.IMPOSSIBLE:
-            return ImpossibleOperation(f"{name} has no such row to change: {shown}")
-        case Fault.AMBIGUOUS:
-            return AmbiguousMerge(f"{name}: several rows of the source meet the row {shown}")
-        case Fault.NULL_KEY:
-            return NullKey(f"{name}: key column {column!r} is null in {shown}")
-        case Fault.NULL_VALUE:
-            return BadValue(f"{name}: column {column!r} takes no nulls; a row {shown} has one")
+# keys that stand twice ------------------------------------------------------------------------------------------------
 
 
-def _repeated_key(working: Working, files: tuple[DataFile, ...]) -> str | None:
-    """A key that stands twice among new tuples, as JSON; new tuples are the base files just written."""
+def _repeated(working: Working, files: tuple[DataFile, ...]) -> str | None:
+    """A key that stands twice, as JSON: among new tuples the key itself; among changed ones it is an identity.
+
+    Void tuples may have the key of another tuple, but no two states of one tuple are written at once.
+    """
     key = list(working.table.schema.key)
-    new = [f for f in files if f.level is Level.BASE]
-    if not key or sum(f.rows for f in new) < 2:
+    found = _first_twice(working, [f for f in files if f.level is Level.BASE], key)
+    touched = [f for f in files if f.level is Level.OVERLAY]
+    if not found and (identity := _first_twice(working, touched, [RID])):
+        row = working.table.tuples(touched).where(f"{RID} = {identity[RID]}").select(*map(_col, key)).collect()[0]
+        found = row.asDict()
+    return json.dumps(found, default=str) if found else None
+
+
+def _first_twice(working: Working, files: list[DataFile], by: list[str]) -> Mapping[str, object] | None:
+    """The values in some columns that two rows of the files have in common, if there are any."""
+    rows = sum(f.rows for f in files)
+    if rows < 2:
         return None
-    if sum(f.rows for f in new) > SMALL_ROWS:
-        found = _repeated_by_spark(working, new, key)
-    else:
-        found = _repeated_by_arrow(working, new, key)
-    return None if found is None else json.dumps(found, default=str)
+    by_arrow = rows <= SMALL_ROWS and all(_is_plain(working.table.layout.types[name]) for name in by)
+    return _twice_by_arrow(working, files, by) if by_arrow else _twice_by_spark(working, files, by)
 
 
-def _repeated_by_arrow(working: Working, files: list[DataFile], key: list[str]) -> Mapping[str, object] | None:
-    tables = working.table.files.read_columns([f.path for f in files], key)
-    numbered = pa.concat_tables(tables).rename_columns([f"k{i}" for i in range(len(key))])
+def _is_plain(kind: str) -> bool:
+    """Arrow tells such values apart as Spark does, to whom 0.0 is -0.0, and texts are equal if a collation says so."""
+    return kind_of(kind) is not Kind.FLOATING and "collate" not in kind.lower()
+
+
+def _twice_by_arrow(working: Working, files: list[DataFile], by: list[str]) -> Mapping[str, object] | None:
+    tables = working.table.files.read_columns([f.path for f in files], by)
+    numbered = pa.concat_tables(table.select(by) for table in tables).rename_columns([f"k{i}" for i in range(len(by))])
     counted = numbered.group_by(numbered.column_names).aggregate([([], "count_all")])
-    twice = counted.filter(pa.compute.greater(counted["count_all"], 1)).slice(0, 1).to_pylist()
-    return {name: twice[0][f"k{i}"] for i, name in enumerate(key)} if twice else None
+    twice = counted.filter(pc.greater(counted["count_all"], 1)).slice(0, 1).to_pylist()
+    return {name: twice[0][f"k{i}"] for i, name in enumerate(by)} if twice else None
 
 
-def _repeated_by_spark(working: Working, files: list[DataFile], key: list[str]) -> Mapping[str, object] | None:
-    columns = [F.col(f"`{name.replace('`', '``')}`") for name in key]
-    twice = working.table.tuples(files).groupBy(*columns).count().where("count > 1").limit(1).collect()
-    return {name: twice[0][i] for i, name in enumerate(key)} if twice else None
+def _twice_by_spark(working: Working, files: list[DataFile], by: list[str]) -> Mapping[str, object] | None:
+    twice = working.table.tuples(files).groupBy(*map(_col, by)).count().where("count > 1").limit(1).collect()
+    return {name: twice[0][i] for i, name in enumerate(by)} if twice else None
 
 
-def _take_over(working: Working, written: Written) -> Counts:
-    kept = tuple(f for f in working.staged if f.level is Level.BASE)
-    working.replaced += working.staged_overlay
-    working.staged = kept + written.files
+def _col(name: str) -> Column:
+    return F.col(quoted(name))
+
+
+# what the transaction keeps -------------------------------------------------------------------------------------------
+
+
+def _take_over(working: Working, staged: Staged, written: Written) -> Counts:
+    replaced = _replaced(working, staged)
+    working.staged = tuple(f for f in working.staged if f not in replaced) + written.files
+    working.replaced += replaced
     greatest = written.observed.get("greatest_rid")
     if isinstance(greatest, int):
         working.next_rid = max(working.next_rid, greatest + 1)
-    seen = {name: int(str(written.observed.get(name) or 0)) for name in ("inserted", "updated", "deleted")}
-    counts = Counts(**seen)
+    updatable = working.table.layout.updatable
+    touched = frozenset(c for i, c in enumerate(updatable) if written.observed.get(f"touched_{i}"))
+    working.touched = touched if Level.OVERLAY in staged.levels else working.touched
+    counts = Counts(**{name: int(str(written.observed.get(name) or 0)) for name in ("inserted", "updated", "deleted")})
     working.counts += counts
     return counts

@@ -7,22 +7,25 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
 from sqlglot import exp
 
 from matview.errors import SqlSyntaxError, UnknownColumn
 from matview.maintain import rows
-from matview.maintain.assign import check_assignable, conformed, quoted
+from matview.maintain.assign import check_assignable, conformed
+from matview.maintain.given import given
 from matview.maintain.merge import MergePlan, assigned, columns_of, parsed, signed_rows, weight_of
 from matview.maintain.rows import WEIGHT, Staged
 from matview.maintain.stage import stage
 from matview.maintain.working import Counts, Working
 from matview.sql import statements as st
-from matview.sql.parse import DIALECT, place_of
+from matview.sql.parse import place_of
 from matview.storage.engine import relation_name
 from matview.storage.query import Found
 from matview.storage.snapshot import Level
 from matview.versions import setwise
 from matview.versions.predicates import sargable
+from matview.versions.text import quoted, spark_text
 from matview.versions.tuples import Operation
 
 Run = Callable[[exp.Expr, Mapping[str, DataFrame]], DataFrame]
@@ -75,7 +78,7 @@ def _as_delete_and_insert(working: Working, statement: st.Update, new: Mapping[s
 def _check_types(working: Working, statement: st.Update, run: Run) -> None:
     """Each value's type may go into its column; Spark tells the types, nothing runs."""
     relation, table = relation_name(), working.table
-    values = [f"{value.sql(DIALECT)} AS v{i}" for i, value in enumerate(statement.assignments.values())]
+    values = [f"{spark_text(value)} AS v{i}" for i, value in enumerate(statement.assignments.values())]
     select = parsed(f"SELECT {', '.join(values)} FROM {relation} AS {quoted(statement.alias)}")
     found = run(select, {relation: table.tuples(())}).schema
     struct = table.engine.struct(table.layout.columns)
@@ -86,7 +89,7 @@ def _check_types(working: Working, statement: st.Update, run: Run) -> None:
 
 
 def _condition(where: exp.Expr | None) -> str:
-    return "TRUE" if where is None else where.sql(DIALECT)
+    return "TRUE" if where is None else spark_text(where)
 
 
 def _in_place(
@@ -101,7 +104,7 @@ def _in_place(
     if not files:
         return Counts()
     changed = run(select, {relation: working.latest(files)})
-    return stage(working, Staged(changed.hint("rebalance", 1), (Level.OVERLAY,)))
+    return stage(working, Staged(changed.hint("rebalance", 1), (Level.OVERLAY,), sum(f.rows for f in files)))
 
 
 def delete_rows(working: Working, gone: DataFrame) -> Counts:
@@ -115,7 +118,7 @@ def delete_rows(working: Working, gone: DataFrame) -> Counts:
             help="give the key's columns, or all of the table's",
         )
     changes = _conforming(working, gone.withColumn(WEIGHT, F.lit(-1).cast("bigint")))
-    return stage(working, rows.applied(working, changes, by_key=by_key))
+    return stage(working, rows.deleted_by_key(working, changes) if by_key else rows.applied(working, changes))
 
 
 def apply_changes(working: Working, changes: DataFrame) -> Counts:
@@ -123,8 +126,16 @@ def apply_changes(working: Working, changes: DataFrame) -> Counts:
     weight = next((name for name in changes.columns if name.casefold() == "weight"), None)
     if weight is None or working.table.schema.column("weight") is not None:
         raise UnknownColumn("changes need a column `weight`, and a table that has none of that name")
-    weighted = changes.withColumn(WEIGHT, F.col(weight).cast("bigint")).drop(weight)
+    check_assignable(changes.schema[weight].dataType, LongType(), weight)
+    weighted = changes.withColumn(WEIGHT, F.expr(_whole(weight))).drop(weight)
     return stage(working, rows.applied(working, _conforming(working, weighted)))
+
+
+def _whole(weight: str) -> str:
+    """The SQL of a weight; one that is no whole number fails."""
+    name = quoted(weight)
+    message = "[MV204] a weight of the changes is null or no whole number"
+    return f"CASE WHEN {name} = floor({name}) THEN CAST({name} AS bigint) ELSE raise_error('{message}') END"
 
 
 def _conforming(working: Working, changes: DataFrame) -> DataFrame:
@@ -134,9 +145,10 @@ def _conforming(working: Working, changes: DataFrame) -> DataFrame:
 
 def merge(working: Working, statement: st.Merge, run: Run) -> Counts:
     """Every clause gives signed rows; together they are one net change."""
-    source = working.hold(run(parsed(f"SELECT * FROM {statement.source.sql(DIALECT)}"), {}))
+    source = given(working, run(parsed(f"SELECT * FROM {spark_text(statement.source)}"), {})).rows
     live = working.latest().where(F.expr(setwise.live(working.table.layout)))
-    plan = MergePlan(working, statement, relation_name(), relation_name(), tuple(source.columns))
-    parts = [run(parsed(text), {plan.target: live, plan.source: source}) for text in plan.selects()]
-    changes = reduce(DataFrame.unionByName, parts)
-    return stage(working, rows.applied(working, changes, merging=True))
+    plan = MergePlan(working, statement, relation_name(), relation_name(), relation_name(), tuple(source.columns))
+    bound = {plan.target: live, plan.source: source}
+    bound[plan.near] = given(working, run(parsed(plan.select_near()), bound)).rows
+    changes = reduce(DataFrame.unionByName, (run(parsed(text), bound) for text in plan.selects()))
+    return stage(working, rows.applied_hits(working, changes))

@@ -3,50 +3,65 @@
     lease, repair, begin  ->  statements (files nobody refers to)  ->  wait for the commit policy
       ->  journal  ->  a Delta commit per table  ->  the catalog: currentVN, tables, identities  ->  tail: fold, release
 
-A crash before the step in the catalog is undone by the next who takes the lease; after it, only the tail is repeated.
+A crash before the step in the catalog is undone by the next who takes the lease. After it the version stands, whatever
+becomes of the tail: what was not folded is folded when the table is changed next.
 """
 
 from __future__ import annotations
 
-import re
-import secrets
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
-from matview.algebra.schema import Column, Schema
-from matview.catalog.records import CatalogChanges, GarbageFile, Lease, NewTable
-from matview.errors import BadDefinition, LeaseLost, MatviewError, TableExists, TransactionOver, UnsupportedStatement
-from matview.maintain import statements
+from matview.algebra.schema import RESERVED_PREFIX
+from matview.catalog.records import CatalogChanges, GarbageFile, Lease, TransactionState
+from matview.errors import (
+    BadDefinition,
+    LeaseLost,
+    MatviewError,
+    TransactionOver,
+    UnknownTable,
+    UnsupportedStatement,
+)
+from matview.maintain import statements, views
+from matview.maintain.context import Context, Notes
 from matview.maintain.folding import fold_if_due
 from matview.maintain.keeper import LeaseKeeper
 from matview.maintain.policy import AtOnce, CommitPolicy, wait_to_commit
 from matview.maintain.recovery import remove_uncommitted, repair
+from matview.maintain.refresh import refresh
+from matview.maintain.tables import WorkingTables
 from matview.maintain.working import Counts, Working
 from matview.spark.errors import translated
 from matview.sql import statements as st
 from matview.sql.parse import parse_one
 from matview.storage.query import Found, run_query
 from matview.storage.runtime import Runtime
-from matview.storage.snapshot import Snapshot
 
 Step = Callable[[str], None]
+log = logging.getLogger("matview")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a change did: how many rows, and the version that shows it (None inside an open transaction)."""
+    """What a change did: how many rows, and the version that shows it (None inside an open transaction).
+
+    `done` says what was made, dropped or altered, if anything was.
+    """
 
     counts: Counts
     version: int | None = None
+    done: str = ""
 
     def __str__(self) -> str:
         parts = [f"{n} {what}" for n, what in self._parts if n]
-        shown = ", ".join(parts) or "nothing changed"
+        shown = ", ".join([self.done] * bool(self.done) + parts) or "nothing changed"
         return shown if self.version is None else f"{shown} (version {self.version})"
 
     @property
@@ -66,11 +81,11 @@ class MaintenanceTransaction:
         policy: CommitPolicy | None = None,
         step: Step | None = None,
     ) -> None:
-        self._runtime = runtime
+        self.runtime = runtime
         self._policy = policy or AtOnce()
         self._step = step or (lambda _: None)
-        self._working: dict[str, Working] = {}
         self._over: str | None = None
+        self._notes = Notes()
         settings = runtime.settings
         patience = settings.lease_wait if wait is None else wait
         lease = runtime.catalog.lease.acquire(runtime.holder, settings.lease_ttl, patience)
@@ -78,11 +93,11 @@ class MaintenanceTransaction:
         try:
             repair(runtime, lease)
             self.version = runtime.catalog.transactions.begin(lease)
+            self.tables = WorkingTables(runtime, lease, self.version)
+            self._step("begun")
         except BaseException:
             self._let_go()
             raise
-        self._versions = runtime.catalog.version().versions
-        self._step("begun")
 
     @property
     def lease(self) -> Lease:
@@ -102,132 +117,164 @@ class MaintenanceTransaction:
     def _run(self, statement: st.Statement) -> DataFrame | Outcome:
         match statement:
             case st.Query(query):
-                return self._query(query, {})
+                return self.query(query, {})
+            case st.CreateTable() | st.DropTable() | st.CreateView() | st.AlterView() | st.DropView():
+                return self._define(statement)
+            case st.RefreshView(name, full):
+                return self.refresh(name, full=full)
+            case st.Insert():
+                return self._done(statements.insert(self._changeable(statement.table), statement, self.query))
+            case st.Update():
+                return self._done(statements.update(self._changeable(statement.table), statement, self.query))
+            case st.Delete():
+                return self._done(statements.delete(self._changeable(statement.table), statement, self.query))
+            case st.Merge():
+                return self._done(statements.merge(self._changeable(statement.table), statement, self.query))
+            case st.ShowTables() | st.ShowViews() | st.ExplainView() | st.Describe() | st.SetVersions():
+                raise UnsupportedStatement(
+                    "not inside a transaction", help="run it outside, with `wh.sql(...)` or `matview sql`"
+                )
+
+    def _define(self, statement: st.Definition) -> Outcome:
+        if statement.name.startswith(RESERVED_PREFIX):
+            raise BadDefinition(f"{statement.name!r} begins with {RESERVED_PREFIX!r}, which is reserved")
+        match statement:
             case st.CreateTable():
                 return self._create(statement)
             case st.DropTable():
                 return self._drop(statement)
-            case st.Insert():
-                return self._done(statements.insert(self._table(statement.table), statement, self._query))
-            case st.Update():
-                return self._done(statements.update(self._table(statement.table), statement, self._query))
-            case st.Delete():
-                return self._done(statements.delete(self._table(statement.table), statement, self._query))
-            case st.Merge():
-                return self._done(statements.merge(self._table(statement.table), statement, self._query))
-            case st.ShowTables() | st.Describe() | st.SetVersions():
-                raise UnsupportedStatement(
-                    "not inside a transaction", help="run it outside, with `wh.sql(...)` or `matview sql`"
-                )
+            case st.CreateView():
+                return self._noted(views.create(self._context, statement))
+            case st.AlterView():
+                return self._noted(views.alter(self._context, statement))
+            case st.DropView():
+                return self._noted(views.drop(self._context, statement))
+
+    def refresh(self, view: str, *, full: bool = False) -> Outcome:
+        """Brings a view up to date, after the views that it reads; `full`: by computing it anew."""
+        self._require_open()
+        with translated("refreshing a view"):
+            return self._done(refresh(self._context, view, forced="full" if full else None))
+
+    @property
+    def _context(self) -> Context:
+        return Context(self.runtime, self.version, self.tables, self._notes, self.query)
 
     def insert(self, table: str, rows: DataFrame) -> Outcome:
         """Rows to add; columns are matched by name, those left out are null."""
         self._require_open()
         with translated("running a statement"):
-            return self._done(statements.insert_rows(self._table(table), rows))
+            return self._done(statements.insert_rows(self._changeable(table), rows))
 
     def delete(self, table: str, rows: DataFrame) -> Outcome:
         """Rows to delete: the key's columns, or all of them. Each must be there."""
         self._require_open()
         with translated("running a statement"):
-            return self._done(statements.delete_rows(self._table(table), rows))
+            return self._done(statements.delete_rows(self._changeable(table), rows))
 
     def apply(self, table: str, changes: DataFrame) -> Outcome:
         """A signed bag: all columns and `weight`, positive for rows that come, negative for rows that go."""
         self._require_open()
         with translated("running a statement"):
-            return self._done(statements.apply_changes(self._table(table), changes))
+            return self._done(statements.apply_changes(self._changeable(table), changes))
 
     def _done(self, counts: Counts) -> Outcome:
         self._step("staged")
         return Outcome(counts)
 
-    def _query(self, query: exp.Expr, bound: Mapping[str, DataFrame]) -> DataFrame:
-        return run_query(self._runtime.engine, query, self._found, self.version, bound=bound)
+    def query(self, query: exp.Expr, bound: Mapping[str, DataFrame]) -> DataFrame:
+        return run_query(self.runtime.engine, query, self._found, self.version, bound=bound)
 
     def _found(self, reference: exp.Table) -> Found:
-        working = self._find(reference)
+        working = self.tables.find(reference)
         return Found(working.table, working.current)
 
-    # tables -----------------------------------------------------------------------------------------------------------
-
-    def _table(self, name: str) -> Working:
-        return self._find(exp.Table(this=exp.to_identifier(name, quoted=True)))
-
-    def _find(self, reference: exp.Table) -> Working:
-        working = self._working.get(reference.name.casefold())
-        if working is not None and not working.dropped and not reference.db:
-            return working
-        hidden = working is not None and working.dropped
-        record = self._runtime.record(reference, 0 if hidden else self.version)
-        table = self._runtime.tables.table(record, self._versions)
-        made = Working(table, table.log.load(), record.next_rid, self.version, self.lease.token)
-        self._working[reference.name.casefold()] = made
-        return made
-
     def _create(self, statement: st.CreateTable) -> Outcome:
-        folded = statement.name.casefold()
-        known = self._working.get(folded)
-        exists = (
-            not known.dropped if known else self._runtime.catalog.tables.find(statement.name, self.version) is not None
-        )
-        if exists and statement.if_not_exists:
+        if statement.if_not_exists and statement.name in self.tables:
             return Outcome(Counts())
-        if exists:
-            raise TableExists(f"there is a table {statement.name!r} already")
-        if known is not None:
-            raise UnsupportedStatement(f"{statement.name!r} was dropped in this very transaction", help="commit first")
-        schema = checked_schema(self._runtime, statement)
-        new = NewTable(
-            self._runtime.catalog.tables.reserve(self.lease),
-            statement.name,
-            schema,
-            f"tables/{_slug(statement.name)}-{secrets.token_hex(4)}",
-            {"cluster_by": list(statement.cluster_by), **statement.properties},
-        )
-        table = self._runtime.tables.table(new, self._versions)
-        working = Working(table, Snapshot(-1, 0, ()), 0, self.version, self.lease.token, created=new)
-        self._working[folded] = working
-        return Outcome(Counts())
+        properties = {"cluster_by": list(statement.cluster_by), "properties": dict(statement.properties)}
+        self.tables.create(statement.name, statement.schema, properties)
+        return self._noted(f"table {statement.name} made")
 
     def _drop(self, statement: st.DropTable) -> Outcome:
         try:
-            working = self._table(statement.name)
-        except MatviewError:
+            views.refuse_if_read(self._context, self._changeable(statement.name))
+            self.tables.drop(statement.name)
+        except UnknownTable:
             if statement.if_exists:
                 return Outcome(Counts())
             raise
-        working.dropped = True
-        return Outcome(Counts())
+        return self._noted(f"table {statement.name} dropped")
+
+    def _changeable(self, name: str) -> Working:
+        working = self.tables[name]
+        if working.view is not None:
+            raise UnsupportedStatement(
+                f"{working.table.name} is a materialized view", help="change the tables that it reads, then refresh it"
+            )
+        return working
+
+    def _noted(self, done: str) -> Outcome:
+        if done:
+            self._notes.done.append(done)
+        return Outcome(Counts(), done=done)
 
     # the end ----------------------------------------------------------------------------------------------------------
 
     def commit(self) -> Outcome:
         """All of it becomes one version; with nothing changed, no version is spent."""
         self._require_open()
-        touched = [w for w in self._working.values() if w.staged or w.created or w.dropped]
-        counts = sum((w.counts for w in self._working.values()), Counts())
+        touched = [w for w in self.tables if w.staged or w.created or w.dropped]
+        counts = sum((w.counts for w in self.tables), Counts())
         if not touched:
+            self._note_progress()
             self.rollback()
             return Outcome(counts)
-        catalog = self._runtime.catalog
-        wait_to_commit(self._policy, catalog.sessions.count_live, self._keeper.check)
+        changes = self._changes(touched, counts)
+        interrupted = self._publish([w for w in touched if not w.dropped], changes)
+        self._step("committed")
+        self._tail([w for w in touched if not w.dropped])
+        if interrupted is not None:
+            raise interrupted
+        return Outcome(counts, self.version, ", ".join(self._notes.done))
+
+    def _note_progress(self) -> None:
+        """Views that had nothing to take over have come as far as the current version."""
+        known = [edge for ids, edge in self._notes.edges.items() if ids in self.tables.edges]
+        if known:
+            reached = [replace(edge, consumed=self.version - 1) for edge in known]
+            self.runtime.catalog.transactions.housekeeping(self.lease, edges=reached)
+
+    def _publish(self, touched: list[Working], changes: CatalogChanges) -> BaseException | None:
+        """To the tables, then to the catalog. An interruption after the last step is given back: the version stands."""
         try:
-            self._commit_tables([w for w in touched if w.staged or w.created])
+            wait_to_commit(self._policy, self.runtime.catalog.sessions.count_live, self._keeper.check)
+            self._commit_tables(touched)
             self._keeper.check()
-            catalog.transactions.commit(self.lease, self._changes(touched, counts))
+            self.runtime.catalog.transactions.commit(self.lease, changes)
         except LeaseLost:
             self._end("lost to another")
             raise
         except BaseException as error:
-            self._undo(error)
+            state = self._settled()
+            if state == "committed":
+                return None if isinstance(error, Exception) else error
+            if state is None:
+                self._end("cut off before its outcome was known")
+            else:
+                self._undo(error)
             raise
-        self._step("committed")
-        self._tail([w for w in touched if not w.dropped])
-        return Outcome(counts, self.version)
+        return None
+
+    def _settled(self) -> TransactionState | None:
+        """A commit may have happened although its answer was lost; None if nobody can say now."""
+        try:
+            return self.runtime.catalog.transactions.settled(self.lease)
+        except MatviewError:
+            return None
 
     def _commit_tables(self, touched: list[Working]) -> None:
-        catalog = self._runtime.catalog
+        catalog = self.runtime.catalog
         catalog.transactions.journal(self.lease, [w.table.id for w in touched if not w.created])
         self._step("journaled")
         for working in touched:
@@ -247,20 +294,29 @@ class MaintenanceTransaction:
             next_rid={w.table.id: w.next_rid for w in touched},
             garbage=self._replaced()
             + tuple(GarbageFile(w.table.id, f.path) for w in touched if w.dropped for f in w.current.files),
+            views=tuple(self._notes.views.values()),
+            edges=tuple(self._notes.edges.values()),
+            log=tuple(w.log_entry() for w in touched if w.logged and w.staged and not w.dropped),
+            refreshes=tuple(self._notes.refreshes),
             summary={"tables": per_table, "rows": counts.total},
         )
 
     def _replaced(self) -> tuple[GarbageFile, ...]:
-        return tuple(GarbageFile(w.table.id, f.path) for w in self._working.values() for f in w.replaced)
+        return tuple(GarbageFile(w.table.id, f.path) for w in self.tables for f in w.replaced)
 
     def _tail(self, touched: list[Working]) -> None:
+        """The version stands: nothing that goes wrong here may say otherwise."""
         try:
             for working in touched:
-                fold_if_due(self._runtime, self.lease, working.table, self._step)
-            self._runtime.catalog.transactions.finish(self.lease)
+                fold_if_due(self.runtime, self.lease, working.table, self._step)
+            self.runtime.catalog.transactions.finish(self.lease)
             self._step("finished")
         except LeaseLost:
-            pass  # the version stands; whoever took over repeats the tail
+            pass  # whoever took over finishes it
+        except (MatviewError, OSError, PySparkException) as error:
+            log.warning(
+                "version %s is committed; folding after it failed and will be tried again: %s", self.version, error
+            )
         finally:
             self._end("committed")
 
@@ -268,23 +324,26 @@ class MaintenanceTransaction:
         """Nothing of it remains; staged files are collected as garbage."""
         self._require_open()
         garbage = self._replaced() + tuple(
-            GarbageFile(w.table.id, f.path) for w in self._working.values() for f in w.staged if not w.created
+            GarbageFile(w.table.id, f.path) for w in self.tables for f in w.staged if not w.created
         )
         try:
-            self._runtime.catalog.transactions.abort(self.lease, garbage=garbage)
+            self.runtime.catalog.transactions.abort(self.lease, garbage=garbage)
         finally:
             self._end("rolled back")
 
     def _undo(self, error: BaseException) -> None:
         """A commit that failed half way: what it added to tables is taken out again, now or by the next in line."""
         try:
-            catalog = self._runtime.catalog
+            transactions = self.runtime.catalog.transactions
             garbage = list(self._replaced())
-            for working in self._working.values():
+            for working in self.tables:
                 if working.staged and not working.created:
-                    garbage += remove_uncommitted(working.table, self.lease.token, self.version - 1)
                     garbage += [GarbageFile(working.table.id, f.path) for f in working.staged]
-            catalog.transactions.abort(self.lease, error=str(error), garbage=tuple(set(garbage)))
+            transactions.housekeeping(self.lease, garbage)
+            for working in self.tables:
+                if working.staged and not working.created:
+                    remove_uncommitted(working.table, self.lease.token, self.version - 1)
+            transactions.abort(self.lease, error=str(error))
         except MatviewError:
             pass  # the journal stays: whoever takes the lease next undoes it
         finally:
@@ -297,7 +356,7 @@ class MaintenanceTransaction:
     def _let_go(self) -> None:
         self._keeper.stop()
         with suppress(MatviewError):  # a lease that cannot be given back expires by itself
-            self._runtime.catalog.lease.release(self._keeper.lease)
+            self.runtime.catalog.lease.release(self._keeper.lease)
 
     def _require_open(self) -> None:
         if self._over is not None:
@@ -317,30 +376,3 @@ class MaintenanceTransaction:
             return
         with suppress(MatviewError):  # what went wrong first is what matters; the next who takes the lease cleans up
             self.rollback()
-
-
-def checked_schema(runtime: Runtime, statement: st.CreateTable) -> Schema:
-    """The schema in Spark's own spelling of types; what cannot be stored or compared is refused."""
-    pairs = [(c.name, c.type) for c in statement.schema.columns]
-    struct = runtime.engine.struct(pairs)
-    columns = []
-    for column in statement.schema.columns:
-        plain = struct[column.name].dataType.simpleString()
-        sized = re.match(r"^(var)?char\(", column.type.lower().replace(" ", ""))
-        kind = column.type.lower() if sized else plain
-        if "void" in plain:
-            raise BadDefinition(f"column {column.name!r}: a table cannot store the type {plain}")
-        if (
-            column.name in statement.schema.key
-            and re.match(r"^(map|array|struct|variant|binary$)", plain)
-            and plain != "binary"
-        ):
-            raise BadDefinition(f"key column {column.name!r}: {plain} cannot be a key", help="use an atomic type")
-        if statement.schema.is_bag and "variant" in plain:
-            raise BadDefinition(f"column {column.name!r}: variant needs a table with a primary key")
-        columns.append(Column(column.name, kind, column.nullable))
-    return Schema(tuple(columns), statement.schema.key)
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9_]+", "_", name.lower())[:40].strip("_") or "table"

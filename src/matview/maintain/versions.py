@@ -7,9 +7,9 @@ from matview.storage.runtime import Runtime
 from matview.storage.table import delta_fields
 
 
-def raise_versions(runtime: Runtime, versions: int) -> None:
+def raise_versions(runtime: Runtime, versions: int, *, wait: float | None = None) -> None:
     """Every table's Delta schema first, then the number in the catalog: a wider schema alone changes nothing."""
-    with held_lease(runtime) as lease:
+    with held_lease(runtime, wait) as lease:
         state = runtime.catalog.version()
         if versions > state.versions:
             for record in runtime.catalog.tables.live(state.current_vn):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pyspark.sql import DataFrame
 
-from matview.catalog.records import NewTable
+from matview.catalog.records import LogEntry, LoggedFile, NewTable, ViewRecord
 from matview.storage.snapshot import DataFile, Level, Snapshot
 from matview.storage.table import VersionedTable
 
@@ -33,12 +34,17 @@ class Working:
     """Staged files belong to nobody else until the commit; `replaced` are those that a later statement did without."""
 
     table: VersionedTable
-    snapshot: Snapshot
     first_rid: int
     vn: int
     token: int
     created: NewTable | None = None
+    view: ViewRecord | None = None
+    """What the table holds, if it is a view."""
     dropped: bool = False
+    logged: bool = False
+    """Some view reads the table, so its changes have to be told."""
+    touched: frozenset[str] = frozenset()
+    """The columns whose values updates of this transaction changed."""
     staged: tuple[DataFile, ...] = ()
     replaced: tuple[DataFile, ...] = ()
     next_rid: int = field(init=False)
@@ -48,6 +54,11 @@ class Working:
 
     def __post_init__(self) -> None:
         self.next_rid = self.first_rid
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """What was committed, read when it is first asked for: a table that cannot be read can still be dropped."""
+        return self.table.log.load()
 
     @property
     def current(self) -> Snapshot:
@@ -62,6 +73,12 @@ class Working:
         """The newest stored state of every tuple (of the given files), logically deleted ones included."""
         now = self.current
         return self.table.latest(now.files if data is None else data, now.overlay)
+
+    def log_entry(self) -> LogEntry:
+        """How this transaction changed the table."""
+        files = tuple(LoggedFile(f.path, f.level.value, f.rows, f.size) for f in self.staged)
+        counts = self.counts
+        return LogEntry(self.table.id, self.vn, counts.inserted, counts.updated, counts.deleted, self.touched, files)
 
     def hold(self, rows: DataFrame) -> DataFrame:
         """Computed once, kept until the statement is done."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
 from matview.catalog.records import Grain, SessionRecord
-from matview.errors import SessionClosed, SessionExpired, UnsupportedStatement
+from matview.errors import SessionClosed, SessionExpired, UnsupportedStatement, WarehouseClosed
 from matview.reading.heart import Heart
 from matview.sql import statements as st
 from matview.sql.parse import parse_one
@@ -115,7 +115,8 @@ class ReaderSession:
         if not self._closed:
             self._closed = True
             self._heart.remove(self.id)
-            self._runtime.catalog.sessions.close(self.id)
+            with suppress(WarehouseClosed):  # which has closed its sessions, too
+                self._runtime.catalog.sessions.close(self.id)
 
     def __enter__(self) -> ReaderSession:
         return self

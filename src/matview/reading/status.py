@@ -1,11 +1,16 @@
-"""The state of a warehouse at one glance: versions, tables with their storage, sessions, advice. Needs no Spark."""
+"""The state of a warehouse at one glance: versions, tables and views with their storage, sessions, advice.
+
+Needs no Spark.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 from matview.catalog.catalog import Catalog
 from matview.catalog.records import Lease, SessionRecord, TableRecord, VersionState
+from matview.reading.views import ViewStatus, views_of
 from matview.storage.delta import snapshot_of
 from matview.storage.files import Files
 from matview.storage.snapshot import Snapshot
@@ -18,7 +23,8 @@ from matview.versions.layout import Layout
 class TableStatus:
     """`overhead` is what the version columns add to a tuple, as a share of the bytes of the user's own columns.
 
-    `readable_from`: the least version that a session of grain 'table' can read here.
+    `readable_from`: the least version that a session of grain 'table' can read here. The `bytes` of a view are also
+    those of its hidden parts.
     """
 
     name: str
@@ -46,6 +52,7 @@ class Status:
     sessions: tuple[SessionRecord, ...]
     advice: Advice
     now: float = 0.0
+    views: tuple[ViewStatus, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +72,26 @@ def status_of(catalog: Catalog, root: Files, path: str) -> Status:
     state = catalog.version()
     seen = catalog.observations()
     advice = advise(seen.gaps, seen.durations, (*seen.session_lengths, *seen.session_ages), state.versions)
-    tables = tuple(table_status(root, record, state) for record in catalog.tables.live(state.current_vn))
+    tables = _tables(catalog, root, state)
     sessions = tuple(catalog.sessions.list(open_only=True))
-    return Status(path, state, catalog.lease.current(), tables, sessions, advice, catalog.now())
+    views = tuple(views_of(catalog))
+    return Status(path, state, catalog.lease.current(), tables, sessions, advice, catalog.now(), views)
+
+
+def _tables(catalog: Catalog, root: Files, state: VersionState) -> tuple[TableStatus, ...]:
+    """Those that users see; a hidden one takes its place in the view that it serves."""
+    live = catalog.tables.live(state.current_vn)
+    views, _ = catalog.views.graph()
+    hidden: Counter[int | None] = Counter()
+    for record in live:
+        if record.is_hidden and record.id in views:
+            hidden[views[record.id].owner_id] += _size(root, record)
+    shown = [(record.id, table_status(root, record, state)) for record in live if not record.is_hidden]
+    return tuple(replace(table, bytes=table.bytes + hidden[table_id]) for table_id, table in shown)
+
+
+def _size(root: Files, record: TableRecord) -> int:
+    return sum(file.size for file in snapshot_of(root.under(record.directory)).files)
 
 
 def table_status(root: Files, record: TableRecord, state: VersionState) -> TableStatus:

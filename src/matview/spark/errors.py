@@ -34,15 +34,15 @@ _VALUE_CONDITIONS = (
 
 
 @contextmanager
-def translated(doing: str = "running a query") -> Iterator[None]:
-    """Raises what Spark raises inside as an error of our own."""
+def translated(doing: str = "running a query", help: str | None = None) -> Iterator[None]:
+    """Raises what Spark raises inside as an error of our own; `help` is for failures of Spark or of the storage."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        raise translate(error, doing) from error
+        raise translate(error, doing, help) from error
 
 
-def translate(error: PySparkException | Py4JJavaError, doing: str) -> MatviewError:
+def translate(error: PySparkException | Py4JJavaError, doing: str, help: str | None = None) -> MatviewError:
     """The error of ours that says the same. What PySpark has no class for comes as Py4J's."""
     condition = (error.getCondition() or "") if isinstance(error, PySparkException) else ""
     text = _first_line(error)
@@ -52,7 +52,7 @@ def translate(error: PySparkException | Py4JJavaError, doing: str) -> MatviewErr
         return _analysis(condition, text)
     full = str(error)
     if "No space left on device" in full:
-        return StorageFailure(f"{doing}: no space left on the device")
+        return StorageFailure(f"{doing}: no space left on the device", help=help)
     if "[MV" in full:
         return _own(full)
     if condition.startswith(_VALUE_CONDITIONS):
@@ -60,7 +60,7 @@ def translate(error: PySparkException | Py4JJavaError, doing: str) -> MatviewErr
     for known in _VALUE_CONDITIONS:
         if f"[{known}" in full:
             return BadValue(_line_with(full, f"[{known}"))
-    return SparkFailure(f"{doing}: {text}")
+    return SparkFailure(f"{doing}: {text}", help=help)
 
 
 def _analysis(condition: str, text: str) -> MatviewError:

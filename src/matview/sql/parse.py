@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -13,8 +14,11 @@ from sqlglot.errors import ParseError, TokenError
 from matview.algebra.schema import Column, Schema
 from matview.errors import BadDefinition, Place, SqlSyntaxError, UnsupportedStatement
 from matview.sql import statements as st
+from matview.sql.clauses import check_clauses, inherit, refuse_others, unsupported
+from matview.sql.pieces import DIALECT, Piece, place_of, split
+from matview.sql.views import VIEW_STATEMENTS, ViewParser
 
-DIALECT = "spark"
+__all__ = ["DIALECT", "parse", "parse_one", "place_of"]
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 _SET_VERSIONS = re.compile(r"^\s*WAREHOUSE\s+SET\s+VERSIONS\s*=?\s*(\d+)\s*$", re.IGNORECASE)
@@ -23,10 +27,17 @@ _SET_VERSIONS = re.compile(r"^\s*WAREHOUSE\s+SET\s+VERSIONS\s*=?\s*(\d+)\s*$", r
 def parse(text: str, source: str = "<sql>") -> tuple[st.Statement, ...]:
     """Every statement of a text, in order."""
     try:
-        trees = sqlglot.parse(text, dialect=DIALECT)
+        pieces = split(text)
+        return tuple(_parse_piece(piece, source) for piece in pieces)
     except (ParseError, TokenError) as error:
         raise _syntax_error(error, source) from None
-    return tuple(_statement(tree, source) for tree in trees if tree is not None)
+
+
+def _parse_piece(piece: Piece, source: str) -> st.Statement:
+    if piece.begins_with(*VIEW_STATEMENTS):
+        return ViewParser(piece, source).statement()
+    trees = [tree for tree in sqlglot.parse(piece.text, dialect=DIALECT) if tree is not None]
+    return _statement(trees[0], source)
 
 
 def parse_one(text: str, source: str = "<sql>") -> st.Statement:
@@ -39,34 +50,29 @@ def parse_one(text: str, source: str = "<sql>") -> st.Statement:
     return found[0]
 
 
-def place_of(node: exp.Expr | None, source: str = "<sql>") -> Place | None:
-    """Where a node begins in the text, when the parser knows."""
-    if node is None:
-        return None
-    spots = [(n.meta["line"], n.meta["col"], len(n.name)) for n in node.find_all(exp.Identifier) if "line" in n.meta]
-    if not spots:
-        return None
-    line, end_column, length = min(spots)
-    return Place(line, max(1, end_column - length + 1), source)
-
-
 def _syntax_error(error: ParseError | TokenError, source: str) -> SqlSyntaxError:
     if isinstance(error, ParseError) and error.errors:
         first = error.errors[0]
         what = f"{first['description']} near {first['highlight']!r}" if first["highlight"] else first["description"]
-        return SqlSyntaxError(what, where=Place(first["line"] or 1, first["col"] or 1, source))
+        return SqlSyntaxError(what, where=Place(first["line"] or 1, _column_of(first), source))
     return SqlSyntaxError(str(error).splitlines()[0])
 
 
+def _column_of(found: Mapping[str, Any]) -> int:
+    """Where the token begins; the parser says where it ends."""
+    return max(1, (found["col"] or 1) - max(0, len(found["highlight"] or "") - 1))
+
+
 def _statement(tree: exp.Expr, source: str) -> st.Statement:
+    check_clauses(tree, source)
     match tree:
         case exp.Query() | exp.Values():
             return st.Query(tree)
-        case exp.Create() if tree.kind == "TABLE" and tree.expression is None and not tree.args.get("replace"):
+        case exp.Create() if tree.kind == "TABLE":
             return _create(tree, source)
         case exp.Drop() if tree.args.get("kind") == "TABLE":
             return _drop(tree, source)
-        case exp.Describe() if isinstance(tree.this, exp.Table):
+        case exp.Describe() if isinstance(tree.this, exp.Table) and tree.args.get("kind") in (None, "TABLE"):
             return st.Describe(_table_name(tree.this, source))
         case exp.Command():
             return _command(tree)
@@ -75,23 +81,17 @@ def _statement(tree: exp.Expr, source: str) -> st.Statement:
 
 def _change(tree: exp.Expr, source: str) -> st.Change:
     match tree:
-        case exp.Insert() if not tree.args.get("overwrite") and not tree.args.get("partition"):
+        case exp.Insert():
             return _insert(tree, source)
         case exp.Update():
             return _update(tree, source)
-        case exp.Delete() if not tree.args.get("using"):
+        case exp.Delete():
             return _delete(tree, source)
         case exp.TruncateTable() if len(tree.expressions) == 1:
             return _truncate(tree, source)
         case exp.Merge():
             return _merge(tree, source)
-    raise _unsupported(tree, source)
-
-
-def _unsupported(tree: exp.Expr, source: str) -> UnsupportedStatement:
-    text = tree.sql(DIALECT)
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return UnsupportedStatement(f"Matview does not run `{shown}`", where=place_of(tree, source))
+    raise unsupported(tree, source)
 
 
 def _command(tree: exp.Command) -> st.Statement:
@@ -105,7 +105,7 @@ def _command(tree: exp.Command) -> st.Statement:
 
 
 def _table_name(table: exp.Expr, source: str) -> str:
-    if not isinstance(table, exp.Table):
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
         raise UnsupportedStatement("expected the name of a table", where=place_of(table, source))
     if table.db or table.catalog:
         raise UnsupportedStatement(
@@ -113,11 +113,20 @@ def _table_name(table: exp.Expr, source: str) -> str:
             where=place_of(table, source),
             help=f"write `{table.name}`",
         )
+    refuse_others(table, frozenset({"this"}), source)
     return table.name
 
 
-def _alias(table: exp.Expr) -> str:
-    return table.alias or table.name
+def _target(table: exp.Expr, source: str) -> tuple[str, str]:
+    """The name of a table to change, and what the statement calls it."""
+    bare = table.copy()
+    bare.set("alias", None)
+    name, alias = _table_name(bare, source), table.args.get("alias")
+    if alias is None:
+        return name, name
+    if not isinstance(alias.this, exp.Identifier) or alias.args.get("columns"):
+        raise unsupported(table, source, "give the table a plain name")
+    return name, alias.name
 
 
 def _create(tree: exp.Create, source: str) -> st.CreateTable:
@@ -136,6 +145,7 @@ def _create(tree: exp.Create, source: str) -> st.CreateTable:
                     f"`{item.sql(DIALECT)}` is not supported in CREATE TABLE", where=place_of(item, source)
                 )
     cluster_by, properties = _properties(tree, source)
+    properties |= _column_comments(tree.this)
     schema = _schema(columns, key, place_of(tree, source))
     known = [_known_column(schema, name, source) for name in cluster_by]
     name = _table_name(tree.this.this, source)
@@ -180,23 +190,39 @@ def _column(item: exp.ColumnDef, key: list[str], source: str) -> Column:
     return Column(item.name, kind.sql(DIALECT).lower() if not kind.expressions else kind.sql(DIALECT), nullable)
 
 
+def _column_comments(columns: exp.Schema) -> dict[str, str]:
+    """`comment.<column>`: what is said about a column is kept with what is said about the table."""
+    found = [(item, item.find(exp.CommentColumnConstraint)) for item in columns.expressions]
+    return {f"comment.{item.name}": comment.name for item, comment in found if comment is not None}
+
+
+_INSTEAD: dict[type[exp.Expr], str] = {
+    exp.PartitionedByProperty: "CLUSTER BY (column, ...) sorts a table's files, so that conditions skip them",
+    exp.LocationProperty: "a warehouse places the files of its tables itself",
+    exp.FileFormatProperty: "tables are Delta tables: leave USING out, or write USING delta",
+}
+
+
 def _properties(tree: exp.Create, source: str) -> tuple[list[str], dict[str, str]]:
+    """The clustering columns, and what is only kept; every property is an exp.Property, so that one comes last."""
     cluster_by: list[str] = []
     properties: dict[str, str] = {}
     holder = tree.args.get("properties")
     for item in holder.expressions if holder else []:
         match item:
-            case exp.Cluster():
+            case exp.Cluster() | exp.ClusterProperty():
                 cluster_by = [part.name for part in item.expressions]
-            case exp.ClusterProperty():
-                cluster_by = [part.name for part in item.expressions]
-            case exp.Property():
-                properties[item.name] = item.args["value"].name
-            case exp.FileFormatProperty() if item.name.lower() == "delta":
+            case exp.FileFormatProperty() if item.name.lower() == "delta" and not item.args.get("hive_format"):
                 pass
+            case exp.SchemaCommentProperty():
+                properties["comment"] = item.name
+            case exp.Property() if type(item) is exp.Property:
+                properties[item.name] = item.args["value"].name
             case _:
-                raise BadDefinition(
-                    f"`{item.sql(DIALECT)}` is not supported in CREATE TABLE", where=place_of(tree, source)
+                raise UnsupportedStatement(
+                    f"`{item.sql(DIALECT) or type(item).__name__}` is not supported in CREATE TABLE",
+                    where=place_of(tree, source),
+                    help=_INSTEAD.get(type(item)),
                 )
     return cluster_by, properties
 
@@ -204,43 +230,72 @@ def _properties(tree: exp.Create, source: str) -> tuple[list[str], dict[str, str
 def _drop(tree: exp.Drop, source: str) -> st.DropTable:
     tables = tree.args.get("tables") or [tree.this]
     if len(tables) != 1:
-        raise _unsupported(tree, source)
+        raise unsupported(tree, source)
     return st.DropTable(_table_name(tables[0], source), bool(tree.args.get("exists")))
 
 
+_NO_NAMES: tuple[str, ...] = ()
+
+
 def _insert(tree: exp.Insert, source: str) -> st.Insert:
-    target, columns = tree.this, ()
+    target, columns = tree.this, _NO_NAMES
     if isinstance(target, exp.Schema):
         target, columns = target.this, tuple(part.name for part in target.expressions)
     query = tree.expression
-    if not isinstance(query, exp.Query | exp.Values):
-        raise _unsupported(tree, source)
-    if outer := tree.args.get("with_"):
-        query = query.copy()
-        query.set("with_", outer.copy())
-    return st.Insert(_table_name(target, source), columns, query)
+    if not isinstance(query, exp.Query | exp.Values) or (columns and tree.args.get("by_name")):
+        raise unsupported(tree, source)
+    if tree.args.get("by_name"):
+        columns = _output_names(query, source)
+    _refuse_twice(columns, tree, source)
+    return st.Insert(_table_name(target, source), columns, inherit(query, tree.args.get("with_"), source))
 
 
-def _assignments(items: list[exp.Expr], source: str) -> Mapping[str, exp.Expr] | st.SetAll:
+def _output_names(query: exp.Expr, source: str) -> tuple[str, ...]:
+    """What BY NAME goes by: each output of the query is a column or has a name of its own."""
+    outputs = query.selects if isinstance(query, exp.Query) else []
+    named = [item for item in outputs if isinstance(item, exp.Alias | exp.Column) and not item.is_star]
+    if not named or len(named) != len(outputs):
+        raise unsupported(query, source, "INSERT ... BY NAME needs a query whose columns all have names, without `*`")
+    return tuple(item.output_name for item in named)
+
+
+def _refuse_twice(names: Iterable[str], tree: exp.Expr, source: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.casefold() in seen:
+            raise SqlSyntaxError(f"column {name!r} is assigned twice", where=place_of(tree, source))
+        seen.add(name.casefold())
+
+
+def _column_name(item: exp.Expr, alias: str, source: str) -> str:
+    """The column of the target that an assignment names; a field of a struct is none."""
+    if not isinstance(item, exp.Column) or not isinstance(item.this, exp.Identifier):
+        raise SqlSyntaxError(f"`{item.sql(DIALECT)}` is no column to assign to", where=place_of(item, source))
+    if item.args.get("db") or item.table.casefold() not in ("", alias.casefold()):
+        raise unsupported(item, source, f"assign to a whole column of {alias}")
+    return item.name
+
+
+def _assignments(items: list[exp.Expr], alias: str, source: str) -> Mapping[str, exp.Expr] | st.SetAll:
     if len(items) == 1 and isinstance(items[0], exp.Star):
         return st.SetAll()
-    made: dict[str, exp.Expr] = {}
+    made: list[tuple[str, exp.Expr]] = []
     for item in items:
-        if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
+        if not isinstance(item, exp.EQ):
             raise SqlSyntaxError(f"`{item.sql(DIALECT)}` is no assignment", where=place_of(item, source))
-        if item.this.name in made:
-            raise SqlSyntaxError(f"column {item.this.name!r} is assigned twice", where=place_of(item, source))
-        made[item.this.name] = item.expression
-    return made
+        made.append((_column_name(item.this, alias, source), item.expression))
+    _refuse_twice([name for name, _ in made], items[-1], source)
+    return dict(made)
 
 
 def _update(tree: exp.Update, source: str) -> st.Update:
-    if tree.args.get("from_") or tree.args.get("from"):
-        raise UnsupportedStatement("UPDATE ... FROM is not Spark SQL", help="use MERGE INTO ... USING")
-    assignments = _assignments(tree.expressions, source)
+    name, alias = _target(tree.this, source)
+    assignments = _assignments(tree.expressions, alias, source)
     if isinstance(assignments, st.SetAll):
-        raise _unsupported(tree, source)
-    return st.Update(_table_name(tree.this, source), _alias(tree.this), assignments, _condition(tree))
+        raise unsupported(tree, source)
+    outer = tree.args.get("with_")
+    values = {column: inherit(value, outer, source) for column, value in assignments.items()}
+    return st.Update(name, alias, values, _condition(tree, source))
 
 
 def _truncate(tree: exp.TruncateTable, source: str) -> st.Delete:
@@ -248,47 +303,56 @@ def _truncate(tree: exp.TruncateTable, source: str) -> st.Delete:
     return st.Delete(name, name, None)
 
 
-def _condition(tree: exp.Expr) -> exp.Expr | None:
+def _condition(tree: exp.Expr, source: str) -> exp.Expr | None:
     where = tree.args.get("where")
-    return where.this if where else None
+    return inherit(where.this, tree.args.get("with_"), source) if where else None
 
 
 def _delete(tree: exp.Delete, source: str) -> st.Delete:
-    return st.Delete(_table_name(tree.this, source), _alias(tree.this), _condition(tree))
+    return st.Delete(*_target(tree.this, source), _condition(tree, source))
 
 
 def _merge(tree: exp.Merge, source: str) -> st.Merge:
-    using = tree.args["using"]
-    clauses = tuple(_when(when, source) for when in tree.args["whens"].expressions)
     if tree.args.get("on") is None:
         raise SqlSyntaxError("MERGE needs ON", where=place_of(tree, source))
-    return st.Merge(
-        _table_name(tree.this, source), _alias(tree.this), using, using.alias_or_name, tree.args["on"], clauses
-    )
+    name, alias = _target(tree.this, source)
+    outer, using = tree.args.get("with_"), tree.args["using"]
+    on, whens = (inherit(tree.args[part], outer, source) for part in ("on", "whens"))
+    clauses = tuple(_when(when, alias, source) for when in whens.expressions)
+    return st.Merge(name, alias, inherit(_queried(using, outer), outer, source), using.alias_or_name, on, clauses)
 
 
-def _when(when: exp.When, source: str) -> st.WhenMatched | st.WhenNotMatched:
+def _queried(using: exp.Expr, outer: exp.With | None) -> exp.Expr:
+    """`USING c`, where WITH defines c, is USING (SELECT * FROM c): a query that the WITH can stand in."""
+    if outer is None or not isinstance(using, exp.Table):
+        return using
+    return exp.select("*").from_(using.copy()).subquery(using.alias_or_name)
+
+
+def _when(when: exp.When, alias: str, source: str) -> st.WhenMatched | st.WhenNotMatched:
     condition, then = when.args.get("condition"), when.args["then"]
-    has_source = not when.args.get("source")
+    of_source, of_target = not when.args.get("source"), bool(when.args.get("matched") or when.args.get("source"))
     match then:
-        case exp.Insert():
-            return st.WhenNotMatched(condition, _merge_values(then, source))
-        case exp.Update():
-            return st.WhenMatched(condition, _assignments(then.expressions, source), has_source)
-        case exp.Var() if then.name.upper() == "DELETE":
-            return st.WhenMatched(condition, None, has_source)
-    raise _unsupported(when, source)
+        case exp.Insert() if not of_target:
+            return st.WhenNotMatched(condition, _merge_values(then, alias, source))
+        case exp.Update() if of_target:
+            refuse_others(then, frozenset({"expressions"}), source)
+            return st.WhenMatched(condition, _assignments(then.expressions, alias, source), of_source)
+        case exp.Var() if then.name.upper() == "DELETE" and of_target:
+            return st.WhenMatched(condition, None, of_source)
+    raise unsupported(when, source)
 
 
-def _merge_values(then: exp.Insert, source: str) -> Mapping[str, exp.Expr] | st.SetAll:
+def _merge_values(then: exp.Insert, alias: str, source: str) -> Mapping[str, exp.Expr] | st.SetAll:
     if isinstance(then.this, exp.Star):
         return st.SetAll()
     if not isinstance(then.this, exp.Tuple) or not isinstance(then.expression, exp.Tuple):
-        raise _unsupported(then, source)
-    names = [part.name for part in then.this.expressions]
+        raise unsupported(then, source, "name the columns: INSERT (column, ...) VALUES (value, ...)")
+    names = [_column_name(part, alias, source) for part in then.this.expressions]
     values = then.expression.expressions
     if len(names) != len(values):
         raise SqlSyntaxError(
             f"INSERT names {len(names)} columns and gives {len(values)} values", where=place_of(then, source)
         )
+    _refuse_twice(names, then, source)
     return dict(zip(names, values, strict=True))

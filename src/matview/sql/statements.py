@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from sqlglot import exp
 
@@ -67,7 +68,7 @@ class SetAll:
 
 @dataclass(frozen=True, slots=True)
 class WhenMatched:
-    """`assignments` None means DELETE. `by_source` False is WHEN NOT MATCHED BY SOURCE."""
+    """`assignments` None means DELETE. `has_source` False is WHEN NOT MATCHED BY SOURCE."""
 
     condition: exp.Expr | None
     assignments: Mapping[str, exp.Expr] | SetAll | None
@@ -107,6 +108,58 @@ class SetVersions:
     versions: int
 
 
+RefreshPolicy = Literal["auto", "incremental", "strict", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """CREATE MATERIALIZED VIEW name [(columns)] clauses AS query; `text` is the query as it was written."""
+
+    name: str
+    query: exp.Expr
+    text: str
+    columns: tuple[str, ...] = ()
+    policy: RefreshPolicy = "auto"
+    if_not_exists: bool = False
+    cluster_by: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterView:
+    """ALTER MATERIALIZED VIEW name AS query: the view goes on under its name with another query."""
+
+    name: str
+    query: exp.Expr
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropView:
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshView:
+    """REFRESH MATERIALIZED VIEW name [FULL]."""
+
+    name: str
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowViews:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainView:
+    """EXPLAIN of a view to be, or of one that is there."""
+
+    view: CreateView | str
+
+
 Change = Insert | Update | Delete | Merge
-Definition = CreateTable | DropTable
-Statement = Query | Change | Definition | ShowTables | Describe | SetVersions
+Definition = CreateTable | DropTable | CreateView | AlterView | DropView
+Statement = Query | Change | Definition | RefreshView | ShowTables | ShowViews | ExplainView | Describe | SetVersions

@@ -19,11 +19,12 @@ from deltalake.transaction import AddAction, RemoveAction, create_table_with_add
 
 from matview.errors import LeaseLost, StorageFailure
 from matview.storage.files import Files, storage_failure
-from matview.storage.snapshot import DataFile, Level, Snapshot
+from matview.storage.snapshot import NO_STATISTICS, DataFile, Level, Snapshot
 from matview.storage.stats import delta_stats
+from matview.versions.layout import LEVEL
 
 APPLICATION = "matview"
-LEVEL = "__level"
+UNCOMMITTED = "nothing was committed; free space or mend the storage, then run it again"
 _CONFIGURATION: Mapping[str, str | None] = {
     "delta.dataSkippingNumIndexedCols": "-1",
     "delta.checkpointInterval": "20",
@@ -58,7 +59,7 @@ class DeltaFiles:
                 commit_properties=_properties(token),
             )
         except (DeltaError, OSError) as error:
-            raise storage_failure(error, "making a Delta table") from error
+            raise storage_failure(error, "making a Delta table", UNCOMMITTED) from error
 
     def load(self) -> Snapshot:
         """The newest snapshot."""
@@ -86,44 +87,53 @@ class DeltaFiles:
             AddAction(f.path, f.size, {LEVEL: f.level.value}, now, True, delta_stats(f)) for f in add
         ]
         actions += [RemoveAction(f.path, True, now, f.size, {LEVEL: f.level.value}) for f in remove]
-        with self._lock:
-            try:
-                table = DeltaTable(self.files.uri(), version=read.delta_version)
-                newest = table.transaction_version(APPLICATION) or 0
-                if newest > token:
-                    raise LeaseLost(f"transaction {token} was overtaken by {newest}")
-                table.create_write_transaction(
-                    actions,
-                    "append",
-                    self._schema,
-                    [LEVEL],
-                    commit_properties=_properties(token),
-                    post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
-                )
-            except CommitFailedError as error:
-                raise self._failed_commit(error, read, token) from error
-            except (DeltaError, OSError) as error:
-                raise storage_failure(error, "committing to the Delta log") from error
+        try:
+            table = DeltaTable(self.files.uri(), version=read.delta_version)
+            newest = table.transaction_version(APPLICATION) or 0
+            if newest > token:
+                raise LeaseLost(f"transaction {token} was overtaken by {newest}")
+            self._write(table, actions, token)
+        except CommitFailedError as error:
+            raise self._failed_commit(error, read, token) from error
+        except (DeltaError, OSError) as error:
+            raise storage_failure(error, "committing to the Delta log", UNCOMMITTED) from error
+
+    def _write(self, table: DeltaTable, actions: Sequence[AddAction | RemoveAction], token: int) -> None:
+        """No lock is held, for readers must not wait for it: a table object of one's own is all that is touched."""
+        table.create_write_transaction(
+            [*actions],
+            "append",
+            self._schema,
+            [LEVEL],
+            commit_properties=_properties(token),
+            post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
+        )
 
     def _failed_commit(self, error: Exception, read: Snapshot, token: int) -> LeaseLost | StorageFailure:
         newest = DeltaTable(self.files.uri()).version()
         if newest != read.delta_version:
             return LeaseLost(f"transaction {token}: another has committed to the table in between")
-        return storage_failure(error, "committing to the Delta log")
+        return storage_failure(error, "committing to the Delta log", UNCOMMITTED)
 
     def add_columns(self, fields: Sequence[Mapping[str, object]], token: int) -> None:
         """Extends the schema; files written before read as null there."""
-        table = DeltaTable(self.files.uri())
-        known = {f.name for f in table.schema().fields}
-        missing = [Field.from_json(json.dumps(f)) for f in fields if f["name"] not in known]
-        if missing:
-            table.alter.add_columns(missing, commit_properties=_properties(token))
+        try:
+            table = DeltaTable(self.files.uri())
+            known = {f.name for f in table.schema().fields}
+            missing = [Field.from_json(json.dumps(f)) for f in fields if f["name"] not in known]
+            if missing:
+                table.alter.add_columns(missing, commit_properties=_properties(token))
+        except (DeltaError, OSError) as error:
+            raise storage_failure(error, "widening a Delta table", UNCOMMITTED) from error
 
     def checkpoint(self) -> None:
         """Shortens the log: a checkpoint, and the removal of log files that no reader needs any more."""
-        table = DeltaTable(self.files.uri())
-        table.create_checkpoint()
-        table.cleanup_metadata()
+        try:
+            table = DeltaTable(self.files.uri())
+            table.create_checkpoint()
+            table.cleanup_metadata()
+        except (DeltaError, OSError) as error:
+            raise storage_failure(error, f"shortening the Delta log of {self.files.uri()}") from error
 
 
 def snapshot_of(files: Files) -> Snapshot:
@@ -156,7 +166,8 @@ def _file(row: Mapping[str, object]) -> DataFile:
     minimum = {name[4:]: value for name, value in row.items() if name.startswith("min.") and value is not None}
     maximum = {name[4:]: value for name, value in row.items() if name.startswith("max.") and value is not None}
     path, size, records = row["path"], row["size_bytes"], row["num_records"]
+    if not isinstance(records, int):
+        raise StorageFailure(f"the file {path} has no statistics", help=NO_STATISTICS)
     assert isinstance(path, str)
     assert isinstance(size, int)
-    assert isinstance(records, int)
     return DataFile(path, Level(str(row[f"partition.{LEVEL}"])), size, records, minimum, maximum)

@@ -19,9 +19,11 @@ from matview.spark.errors import translated
 from matview.storage.files import Files
 from matview.storage.snapshot import DataFile, Level
 from matview.storage.stats import data_file
+from matview.versions.facts import BROADCAST_ROWS
+from matview.versions.layout import LEVEL
 from matview.versions.text import spark_text
 
-LEVEL = "__level"
+UNCOMMITTED = "nothing was committed; free space or mend what Spark's own log names, then run it again"
 WRITE_OPTIONS = {"compression": "zstd", "parquet.writer.version": "PARQUET_2_0"}
 
 
@@ -76,10 +78,10 @@ class Engine:
         parts = [self._scan_level(files, data, struct, level) for level in Level]
         found = [part for part in parts if part is not None]
         if not found:
-            return self._empty(columns).withColumn(LEVEL, F.lit(Level.BASE.value))
+            return self.empty(columns).withColumn(LEVEL, F.lit(Level.BASE.value))
         return found[0] if len(found) == 1 else found[0].unionAll(found[1])
 
-    def _empty(self, columns: Sequence[tuple[str, str]]) -> DataFrame:
+    def empty(self, columns: Sequence[tuple[str, str]]) -> DataFrame:
         """No rows, of these columns; said in SQL, because createDataFrame would start Python workers."""
         texts = ", ".join(f"CAST(NULL AS {kind}) AS `{name.replace('`', '``')}`" for name, kind in columns)
         return self.spark.sql(f"SELECT {texts} WHERE FALSE")
@@ -106,11 +108,16 @@ class Engine:
         levels: Sequence[Level],
         observe: Mapping[str, Column],
         drop: Sequence[str] = (),
+        unless: str = "FALSE",
     ) -> Written:
-        """Writes tuples into a fresh directory of the table, one job; `drop` are columns that are only observed."""
+        """Writes tuples into a fresh directory of the table, one job.
+
+        `drop` are columns that are only observed, and so are the rows of which `unless` holds.
+        """
         observation = Observation()
-        kept = rows.observe(observation, *(column.alias(name) for name, column in observe.items())).drop(*drop)
-        with translated("writing tuples"):
+        observed = rows.observe(observation, *(column.alias(name) for name, column in observe.items()))
+        kept = observed.where(f"NOT ({unless})").drop(*drop)
+        with translated("writing tuples", UNCOMMITTED):
             if len(levels) == 1:
                 target = files.uri(f"{directory}/{LEVEL}={levels[0].value}")
                 kept.drop(LEVEL).write.options(**WRITE_OPTIONS).parquet(target)
@@ -137,6 +144,11 @@ def _with_fields(text: str, relations: Mapping[str, DataFrame]) -> str:
     for name in relations:
         text = re.sub(rf"`?\b{re.escape(name)}\b`?", "{" + name + "}", text)
     return text
+
+
+def small(rows: DataFrame, count: int) -> DataFrame:
+    """Rows to be joined with, at most `count` of them: every executor gets a copy, unless they are too many."""
+    return F.broadcast(rows) if count <= BROADCAST_ROWS else rows
 
 
 def relation_name() -> str:

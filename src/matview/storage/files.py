@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -17,7 +19,7 @@ _GLOB = re.compile(r"([\\*?\[\]{}])")
 
 
 class Files:
-    """One root; `uri` is what Spark reads and writes, `delta_uri` what deltalake opens."""
+    """One root; `uri` is what Spark writes and deltalake opens, `spark_uri` what Spark reads."""
 
     def __init__(self, root: str) -> None:
         if "://" in root:
@@ -26,10 +28,6 @@ class Files:
         else:
             self._fs, self._base, self._prefix = fs.LocalFileSystem(), str(Path(root).absolute()), ""
         self.root = root
-
-    @property
-    def is_local(self) -> bool:
-        return not self._prefix
 
     def _full(self, path: str) -> str:
         return f"{self._base}/{path}" if path else self._base
@@ -45,18 +43,36 @@ class Files:
         return Files(self.uri(path))
 
     def exists(self, path: str = "") -> bool:
-        return bool(self._fs.get_file_info(self._full(path)).type != fs.FileType.NotFound)
+        with translated_storage(f"looking for {self.uri(path)}"):
+            return bool(self._fs.get_file_info(self._full(path)).type != fs.FileType.NotFound)
 
-    def is_empty(self) -> bool:
-        return not self.exists() or not self.list("", recursive=False)
+    def names(self, path: str = "") -> list[str]:
+        """What stands directly below `path`; nothing where there is no such directory."""
+        return [found.rsplit("/", 1)[-1] for found, _, _ in self.list(path, recursive=False)]
 
     def make(self, path: str = "") -> None:
-        self._fs.create_dir(self._full(path), recursive=True)
+        with translated_storage(f"making {self.uri(path)}"):
+            self._fs.create_dir(self._full(path), recursive=True)
+
+    def read_text(self, path: str) -> str | None:
+        """A small file; None where there is none, or nothing in it."""
+        with translated_storage(f"reading {self.uri(path)}"):
+            try:
+                with self._input(path) as file:
+                    return file.read().decode("utf-8") or None
+            except FileNotFoundError:
+                return None
+
+    def write_text(self, path: str, text: str) -> None:
+        """A small file, anew; OSError is for the caller to judge."""
+        with cast("IO[bytes]", self._fs.open_output_stream(self._full(path))) as file:
+            file.write(text.encode("utf-8"))
 
     def list(self, path: str, *, recursive: bool = True) -> list[tuple[str, int, float]]:
         """(path, size, modification time) of every file and, when not recursive, directory below `path`."""
         selector = fs.FileSelector(self._full(path), recursive=recursive, allow_not_found=True)
-        found = self._fs.get_file_info(selector)
+        with translated_storage(f"listing {self.uri(path)}"):
+            found = self._fs.get_file_info(selector)
         skip = len(self._base) + 1
         return [
             (info.path[skip:], info.size or 0, info.mtime_ns / 1e9 if info.mtime_ns else 0.0)
@@ -64,33 +80,49 @@ class Files:
             if not recursive or info.type == fs.FileType.File
         ]
 
-    def delete(self, paths: Iterable[str]) -> None:
-        """Removes files; one that is gone already is no error."""
-        for path in paths:
+    def delete(self, paths: Iterable[str]) -> int:
+        """Removes files, and says how many were there; one that is gone already is no error."""
+        return sum(self._deleted(path) for path in paths)
+
+    def _deleted(self, path: str) -> bool:
+        with translated_storage(f"removing {self.uri(path)}"):
             try:
                 self._fs.delete_file(self._full(path))
             except FileNotFoundError:
-                continue
+                return False
+            return True
 
     def delete_dir(self, path: str) -> None:
-        try:
+        with translated_storage(f"removing {self.uri(path)}"), suppress(FileNotFoundError):
             self._fs.delete_dir(self._full(path))
-        except FileNotFoundError:
-            return
 
     def parquet(self, path: str) -> pq.FileMetaData:
-        with cast("IO[bytes]", self._fs.open_input_file(self._full(path))) as file:
+        """The footer of a Parquet file."""
+        with translated_storage(f"reading {self.uri(path)}"), self._input(path) as file:
             return pq.read_metadata(file)
 
     def read_columns(self, paths: Iterable[str], columns: Sequence[str]) -> Sequence[Any]:
         """The named columns of Parquet files, as one Arrow table per file."""
-        return [pq.read_table(self._full(path), filesystem=self._fs, columns=[*columns]) for path in paths]
+        with translated_storage(f"reading files of {self.uri()}"):
+            return [pq.read_table(self._full(path), filesystem=self._fs, columns=[*columns]) for path in paths]
+
+    def _input(self, path: str) -> IO[bytes]:
+        return cast("IO[bytes]", self._fs.open_input_file(self._full(path)))
 
 
-def storage_failure(error: BaseException, doing: str) -> StorageFailure:
+@contextmanager
+def translated_storage(doing: str) -> Iterator[None]:
+    """Raises what the storage raises inside as an error of our own."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise storage_failure(error, doing) from error
+
+
+def storage_failure(error: BaseException, doing: str, help: str | None = None) -> StorageFailure:
     """What the storage said, as our own error."""
     text = str(error)
     full = (isinstance(error, OSError) and error.errno == errno.ENOSPC) or "No space left on device" in text
     if full:
-        return StorageFailure(f"{doing}: no space left on the device")
-    return StorageFailure(f"{doing}: {text.splitlines()[0] if text else type(error).__name__}")
+        return StorageFailure(f"{doing}: no space left on the device", help=help)
+    return StorageFailure(f"{doing}: {text.splitlines()[0] if text else type(error).__name__}", help=help)

@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from matview.storage.engine import small
 from matview.storage.snapshot import DataFile, Level, Snapshot
 from matview.storage.table import VersionedTable
 from matview.versions.layout import RID
+from matview.versions.text import quoted
 from matview.versions.tuples import Operation
 
 SMALL_FILE_ROWS = 100_000
 ROWS_PER_FILE = 2_000_000
+ROWS_PER_CLUSTER = 250_000  # in a sorted table, where smaller files let statistics prune more
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """The outcome: files to take out, directories to write, in one Delta commit."""
+    """The outcome: files to take out and files to put in, by one Delta commit."""
 
     remove: tuple[DataFile, ...]
     add: tuple[DataFile, ...]
@@ -90,21 +93,24 @@ class Folder:
 
     def hidden(self) -> list[tuple[DataFile, int]]:
         """For each base file, how many of its tuples the overlay hides."""
-        return self._count_by_file(self._table.hiders(self._snapshot.overlay).select(RID).distinct())
+        overlay = self._snapshot.overlay
+        return self._count_by_file(self._table.hiders(overlay).select(RID).distinct(), sum(f.rows for f in overlay))
 
     def garbage(self) -> list[tuple[DataFile, int]]:
         """For each base file, how many of its tuples are void, or deleted and needed by no session."""
-        newest = self._newest(self._snapshot.files)
-        return self._count_by_file(newest.where(~self._needed()).select(RID))
+        files = self._snapshot.files
+        rids = self._newest(files).where(~self._needed()).select(RID)
+        return self._count_by_file(rids, sum(f.rows for f in files))
 
-    def _count_by_file(self, rids: DataFrame) -> list[tuple[DataFile, int]]:
+    def _count_by_file(self, rids: DataFrame, most: int) -> list[tuple[DataFile, int]]:
+        """For each base file, how many of its tuples are among the given ones, which are at most so many."""
         table, by_name = self._table, {f.path.rsplit("/", 1)[-1]: f for f in self._snapshot.base}
         if not by_name:
             return []
         paths = [table.files.spark_uri(f.path) for f in self._snapshot.base]
         base = table.engine.spark.read.schema(table.engine.struct(((RID, "bigint"),))).parquet(*paths)
         named = base.select(RID, F.col("_metadata.file_name").alias("__file"))
-        rows = named.join(F.broadcast(rids), RID, "left_semi").groupBy("__file").count().collect()
+        rows = named.join(small(rids, most), RID, "left_semi").groupBy("__file").count().collect()
         return [(by_name[row["__file"]], row["count"]) for row in rows]
 
     def merge(self, directory: str) -> Rewrite:
@@ -112,7 +118,7 @@ class Folder:
         newest = self._newest(self._snapshot.overlay).hint("rebalance", 1)
         return Rewrite(self._snapshot.overlay, self._write(newest, directory, Level.OVERLAY))
 
-    def fold(self, files: Sequence[DataFile], directory: str, cluster_by: Sequence[str]) -> Rewrite:
+    def fold(self, files: Sequence[DataFile], directory: str) -> Rewrite:
         """The given base files anew, with what the overlay has for them; the rest of the overlay as one file."""
         whole = len(files) == len(self._snapshot.base)
         base = self._table.tuples(files)
@@ -125,7 +131,7 @@ class Folder:
             if not whole:
                 left = overlay.join(rids, RID, "left_anti").hint("rebalance", 1)
                 rest = self._write(left, f"{directory}-rest", Level.OVERLAY)
-        folded = laid_out(rows.where(self._needed()), sum(f.rows for f in files), cluster_by)
+        folded = self._laid_out(rows.where(self._needed()), sum(f.rows for f in files))
         added = self._write(folded, directory, Level.BASE)
         return Rewrite((*files, *self._snapshot.overlay), (*added, *rest))
 
@@ -138,15 +144,20 @@ class Folder:
         collectable = (op == int(Operation.DELETE)) & (vn <= self._horizon)
         return ~(collectable | (op == int(Operation.VOID)))
 
+    def _laid_out(self, rows: DataFrame, count: int) -> DataFrame:
+        if self._table.cluster_by:
+            return clustered(rows, count, *(F.col(quoted(name)) for name in self._table.cluster_by))
+        return rows.coalesce(_files(count, ROWS_PER_FILE)) if count >= SMALL_FILE_ROWS else rows.hint("rebalance", 1)
+
     def _write(self, rows: DataFrame, directory: str, level: Level) -> tuple[DataFile, ...]:
         written = self._table.engine.write(rows, self._table.files, directory, (level,), {"n": F.count(F.lit(1))})
         return written.files
 
 
-def laid_out(rows: DataFrame, count: int, cluster_by: Sequence[str]) -> DataFrame:
-    """Many tuples in files of a good size; sorted by the clustering columns, if any, so that statistics prune."""
-    files = max(1, -(-count // ROWS_PER_FILE))
-    columns = [F.col(f"`{name.replace('`', '``')}`") for name in cluster_by]
-    if columns:
-        return rows.repartitionByRange(files, *columns).sortWithinPartitions(*columns)
-    return rows.coalesce(files) if count >= SMALL_FILE_ROWS else rows.hint("rebalance", 1)
+def clustered(rows: DataFrame, count: int, *columns: Column) -> DataFrame:
+    """Many tuples in files of a good size, sorted, so that statistics prune."""
+    return rows.repartitionByRange(_files(count, ROWS_PER_CLUSTER), *columns).sortWithinPartitions(*columns)
+
+
+def _files(count: int, rows_per_file: int) -> int:
+    return max(1, -(-count // rows_per_file))

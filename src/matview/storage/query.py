@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
+from matview.errors import UnsupportedStatement
+from matview.sql.pieces import place_of
 from matview.storage.engine import Engine, relation, relation_name
 from matview.storage.snapshot import DataFile, Snapshot
 from matview.storage.table import VersionedTable
 from matview.versions.expiry import Grain
 from matview.versions.predicates import Predicate, sargable
 from matview.versions.pruning import may_match
-from matview.versions.references import rewrite_query
+from matview.versions.references import rewrite_query, unheard
 from matview.versions.rewrite import reading
 
 
@@ -35,6 +37,21 @@ class Found:
 
 Lookup = Callable[[exp.Table], Found]
 
+VERSIONED = frozenset({"version", "when", "system_time", "changes"})
+
+
+def check_reference(reference: exp.Table) -> None:
+    """A reading puts something else in the reference's place: whatever it could not say there is refused."""
+    lost = unheard(reference)
+    if not lost:
+        return
+    earlier = "open a session to read an earlier version: it keeps the version at which it was opened"
+    raise UnsupportedStatement(
+        f"`{reference.sql('spark')}` says more than the name of a table",
+        where=place_of(reference),
+        help=earlier if VERSIONED & set(lost) else f"write `{reference.name}`",
+    )
+
 
 def run_query(
     engine: Engine,
@@ -50,6 +67,7 @@ def run_query(
     def replace(reference: exp.Table) -> exp.Expr:
         if bound and reference.name in bound:
             return relation(reference.name)
+        check_reference(reference)
         found = lookup(reference)
         predicates = sargable(reference, found.table.schema)
         tuples = relation_name()

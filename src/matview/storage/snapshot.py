@@ -7,15 +7,22 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from matview.errors import StorageFailure
+from matview.versions import layout as stored
 from matview.versions.facts import Facts
 from matview.versions.layout import COUNT, Layout
+
+NO_STATISTICS = (
+    "some other program has rewritten the table without statistics, by which versions are told: restore the table's "
+    "Delta version of before, or let that program gather statistics of every column"
+)
 
 
 class Level(StrEnum):
     """Base files hold every tuple once; overlay files hold later states of some of them."""
 
-    BASE = "base"
-    OVERLAY = "overlay"
+    BASE = stored.BASE
+    OVERLAY = stored.OVERLAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,13 @@ class DataFile:
     rows: int
     minimum: Mapping[str, object] = field(repr=False)
     maximum: Mapping[str, object] = field(repr=False)
+
+    def greatest(self, column: str) -> int:
+        """The greatest value of an integer column that is never null; without statistics nothing can be told."""
+        found = self.maximum.get(column)
+        if not isinstance(found, int):
+            raise StorageFailure(f"the file {self.path} has no statistics of {column}", help=NO_STATISTICS)
+        return found
 
 
 @dataclass(frozen=True)
@@ -47,20 +61,28 @@ class Snapshot:
         return tuple(f for f in self.files if f.level is Level.OVERLAY)
 
     def greatest(self, column: str) -> int:
+        """The greatest value of an integer column that is never null, over all files; 0 without any tuple."""
+        return max((f.greatest(column) for f in self.files if f.rows), default=0)
+
+    def greatest_if_any(self, column: str) -> int:
         """The greatest value of an integer column over all files; 0 where it is null throughout."""
         found = (f.maximum.get(column) for f in self.files)
         return max((v for v in found if isinstance(v, int)), default=0)
 
     def facts(self, layout: Layout) -> Facts:
         """What the statistics say about every tuple, so that a reading leaves out what cannot matter."""
-        slots = range(1, layout.versions)
-        counts = [COUNT, *(layout.pre(i, COUNT) for i in slots)] if layout.schema.is_bag else []
+        older = range(2, layout.versions)
         return Facts(
-            newest=tuple(self.greatest(layout.vn(i)) for i in slots),
+            newest=(self.greatest(layout.vn(1)), *(self.greatest_if_any(layout.vn(i)) for i in older)),
             greatest_op=self.greatest(layout.op(1)),
             has_overlay=bool(self.overlay),
-            greatest_count=max((self.greatest(c) for c in counts), default=1),
+            greatest_count=self._greatest_count(layout) if layout.schema.is_bag else 1,
+            overlay_rows=sum(f.rows for f in self.overlay),
         )
+
+    def _greatest_count(self, layout: Layout) -> int:
+        before = (self.greatest_if_any(layout.pre(i, COUNT)) for i in range(1, layout.versions))
+        return max(self.greatest(COUNT), *before)
 
     def with_files(self, files: tuple[DataFile, ...]) -> Snapshot:
         return Snapshot(self.delta_version, self.token, files)

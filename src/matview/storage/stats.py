@@ -48,9 +48,11 @@ def _group_bounds(column: pq.ColumnChunkMetaData) -> tuple[Any, Any] | tuple[()]
         return None
     if stats.null_count is not None and stats.null_count == column.num_values:
         return ()
-    if not stats.has_min_max or not _usable(stats.min) or not _usable(stats.max):
+    try:
+        bounds = (stats.min, stats.max) if stats.has_min_max else (None, None)
+    except (ValueError, OverflowError):  # a date that Python has none of, beyond the year 9999
         return None
-    return stats.min, stats.max
+    return bounds if all(map(_usable, bounds)) else None
 
 
 def _usable(value: object) -> bool:

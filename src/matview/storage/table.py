@@ -10,22 +10,32 @@ from pyspark.sql.types import StructType
 
 from matview.algebra.schema import Schema
 from matview.storage.delta import DeltaFiles
-from matview.storage.engine import LEVEL, Engine
+from matview.storage.engine import Engine, small
 from matview.storage.files import Files
 from matview.storage.snapshot import DataFile, Level
-from matview.versions.layout import RID, RID_TYPE, VN_TYPE, Layout
+from matview.versions.layout import LEVEL, RID, RID_TYPE, VN_TYPE, Layout
 from matview.versions.tuples import Operation
 
 
 class VersionedTable:
     """One table directory; the same object serves readers and the maintenance transaction."""
 
-    def __init__(self, id: int, name: str, schema: Schema, versions: int, files: Files, engine: Engine) -> None:
+    def __init__(
+        self,
+        id: int,
+        name: str,
+        schema: Schema,
+        versions: int,
+        files: Files,
+        engine: Engine,
+        cluster_by: Sequence[str] = (),
+    ) -> None:
         self.id = id
         self.name = name
         self.layout = Layout(schema, versions)
         self.files = files
         self.engine = engine
+        self.cluster_by = tuple(cluster_by)
         self.log = DeltaFiles(files, lambda: delta_fields(engine.struct(self.layout.columns)))
 
     @property
@@ -48,7 +58,8 @@ class VersionedTable:
         vn = self.layout.vn(1)
         later = self.hiders(overlay).select(F.col(RID).alias("__later_rid"), F.col(vn).alias("__later_vn"))
         hides = (F.col(LEVEL) == Level.BASE.value) | (F.col("__later_vn") > F.col(vn))
-        return tuples.join(F.broadcast(later), (F.col(RID) == F.col("__later_rid")) & hides, "left_anti")
+        later = small(later, sum(f.rows for f in overlay))
+        return tuples.join(later, (F.col(RID) == F.col("__later_rid")) & hides, "left_anti")
 
     def latest(self, data: Sequence[DataFile], overlay: Sequence[DataFile]) -> DataFrame:
         """As `newest`, without void tuples; logically deleted ones are there."""

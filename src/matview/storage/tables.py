@@ -24,6 +24,12 @@ class OpenTables:
             found = self._open.get((record.id, versions))
             if found is None:
                 files = self.root.under(record.directory)
-                found = VersionedTable(record.id, record.name, record.schema, versions, files, self.engine)
+                cluster_by = _cluster_by(record)
+                found = VersionedTable(record.id, record.name, record.schema, versions, files, self.engine, cluster_by)
                 self._open[(record.id, versions)] = found
             return found
+
+
+def _cluster_by(record: TableRecord | NewTable) -> list[str]:
+    found = record.properties.get("cluster_by", [])
+    return [str(name) for name in found] if isinstance(found, list) else []

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from sqlglot import exp
 
-from matview.storage.query import Found, Lookup
+from matview.storage.query import Found, Lookup, check_reference
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL
 from matview.versions.predicates import sargable
@@ -24,6 +24,7 @@ def query_text(query: exp.Expr, lookup: Lookup, version: int, dialect: Dialect) 
     """The query as of `version`."""
 
     def replace(reference: exp.Table) -> exp.Expr:
+        check_reference(reference)
         found = lookup(reference)
         predicates = sargable(reference, found.table.schema)
         overlay = found.snapshot.overlay

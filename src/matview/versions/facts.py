@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from matview.versions.layout import Layout
 from matview.versions.tuples import Operation
 
+BROADCAST_ROWS = 500_000  # as many identities, or changed rows, as every executor may be sent a copy of
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -16,12 +18,14 @@ class Facts:
     greatest_op     the greatest `__op1`; VOID if unknown
     has_overlay     some live file belongs to the overlay
     greatest_count  the greatest `__count`, pre-update ones included (bags only)
+    overlay_rows    the tuples in the overlay
     """
 
     newest: tuple[int, ...]
     greatest_op: int = Operation.VOID
     has_overlay: bool = False
     greatest_count: int = 1
+    overlay_rows: int = 0
 
     def __post_init__(self) -> None:
         if not self.newest or min(self.newest) < 0:
@@ -35,7 +39,7 @@ class Facts:
     def unknown(cls, layout: Layout) -> Facts:
         """Nothing is ruled out: every branch stays in the rewrite."""
         most = 2**63 - 1
-        return cls((most,) * layout.slots, Operation.VOID, True, most)
+        return cls((most,) * layout.slots, Operation.VOID, True, most, most)
 
     def later_slots(self, session_vn: int) -> tuple[int, ...]:
         """The slots, by number, oldest first, that may hold a change later than the session's version."""

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 # What a reference carries besides its name: it stays where it was, around the relation put in its place.
 _CARRIED = ("joins", "laterals", "pivots", "sample")
+_UNDERSTOOD = frozenset({"this", "db", "catalog", "alias", *_CARRIED})
 
 
 def table_references(query: exp.Expr) -> list[exp.Table]:
@@ -24,7 +25,7 @@ def rewrite_query(query: exp.Expr, replace: Callable[[exp.Table], exp.Expr]) -> 
     """The query with `replace(reference)` in place of each table reference, under the reference's alias or name.
 
     `replace` gives a query, a subquery or a table, and sees whatever else the reference says (`VERSION AS OF`), which
-    is then gone. The query passed in is left as it was.
+    is then gone: `unheard` tells what. The query passed in is left as it was.
     """
     result = query.copy()
     references = table_references(result)
@@ -37,6 +38,14 @@ def rewrite_query(query: exp.Expr, replace: Callable[[exp.Table], exp.Expr]) -> 
         result = relation if reference is result else result
         reference.replace(relation)
     return result
+
+
+def unheard(reference: exp.Table) -> tuple[str, ...]:
+    """What a reference says beyond name, alias and what is carried along; `t@v1` comes as an alias that is no name."""
+    others = [name for name, value in reference.args.items() if value and name not in _UNDERSTOOD]
+    alias = reference.args.get("alias")
+    odd = alias is not None and alias.this is not None and not isinstance(alias.this, exp.Identifier)
+    return (*others, "version") if odd else tuple(others)
 
 
 def named(relation: exp.Expr, name: exp.Identifier, columns: list[exp.Identifier] | None = None) -> exp.Expr:

@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from matview.versions.decide import Version, seen
 from matview.versions.expiry import Grain, expired_message, table_expired
-from matview.versions.facts import Facts
+from matview.versions.facts import BROADCAST_ROWS, Facts
 from matview.versions.layout import BASE, COUNT, LEVEL, RID, Layout
 from matview.versions.pruning import Predicate, implied
 from matview.versions.references import named, rewrite_query, table_references
@@ -82,10 +82,10 @@ def reading(
     """
     facts.check(layout)
     reader = _Reader(layout, session_vn, facts, grain, dialect)
-    values = [exp.alias_(_value(reader, name), name, quoted=True) for name in layout.schema.names]
+    values = [exp.alias_(_value(reader, name), name, quoted=True) for name in layout.schema.visible]
     select = exp.select(*values).from_(named(tuples, exp.to_identifier(TUPLES)))
     if facts.has_overlay and overlay is not None:
-        select = _hiding(select, overlay, hide, dialect)
+        select = _hiding(select, overlay, hide, _hint(facts, dialect))
     if layout.schema.is_bag and facts.greatest_count > 1:
         select = _repeated(select, _value(reader, COUNT), dialect)
     skipping = implied(predicates, layout, session_vn, facts, grain, row=TUPLES)
@@ -161,7 +161,12 @@ def _case(branches: Branches, otherwise: exp.Expr) -> exp.Expr:
 # hiding and repeating -------------------------------------------------------------------------------------------------
 
 
-def _hiding(select: exp.Select, overlay: exp.Expr, hide: Hide, dialect: Dialect) -> exp.Select:
+def _hint(facts: Facts, dialect: Dialect) -> str | None:
+    """An overlay of moderate size is sent to every executor; how a larger one is joined, Spark chooses."""
+    return f"BROADCAST({HIDERS})" if dialect == "spark" and facts.overlay_rows <= BROADCAST_ROWS else None
+
+
+def _hiding(select: exp.Select, overlay: exp.Expr, hide: Hide, hint: str | None) -> exp.Select:
     """One tuple per `__rid`: an overlay tuple hides the base tuple and overlay tuples with an older tupleVN_1."""
 
     def column(name: str, table: str) -> exp.Expr:
@@ -175,7 +180,7 @@ def _hiding(select: exp.Select, overlay: exp.Expr, hide: Hide, dialect: Dialect)
     if hide == "not_exists":
         return select.where(exp.Exists(this=exp.select("1").from_(hiders).where(hidden)).not_(), copy=False)
     joined = select.join(hiders, on=hidden, join_type="left anti", copy=False)
-    return joined.hint(f"BROADCAST({HIDERS})", dialect="spark", copy=False) if dialect == "spark" else joined
+    return joined.hint(hint, dialect="spark", copy=False) if hint else joined
 
 
 def _repeated(select: exp.Select, count: exp.Expr, dialect: Dialect) -> exp.Select:

@@ -14,8 +14,14 @@ class _ScopedSpark(Spark):
 
     class Generator(SparkGenerator):
         EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
+        TABLESAMPLE_SEED_KEYWORD = "REPEATABLE"
 
 
 def spark_text(query: exp.Expr) -> str:
     """The query as Spark SQL."""
     return _ScopedSpark().generate(query)
+
+
+def quoted(name: str) -> str:
+    """A name as Spark SQL takes it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"

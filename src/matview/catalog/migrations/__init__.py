@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection
 
-from matview.catalog.migrations import m0001_initial
+from matview.catalog.migrations import m0001_initial, m0002_views
 
 Migration = Callable[[Connection], None]
 
-MIGRATIONS: tuple[Migration, ...] = (m0001_initial.upgrade,)
+MIGRATIONS: tuple[Migration, ...] = (m0001_initial.upgrade, m0002_views.upgrade)

@@ -1,0 +1,111 @@
+"""Materialized views: what they are, which tables they read, and how those tables have changed since.
+
+The log of a table is kept only while a view reads it, once for all of them, and is trimmed when every edge has passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import Select, Table, and_, delete, func, select
+
+from matview.catalog import codec, schema
+from matview.catalog.records import CatalogChanges, Edge, LogEntry, RefreshRecord, ViewRecord
+from matview.catalog.store import Reading, Store, Writing
+
+_REFRESHES_KEPT = 50
+
+
+class Views:
+    """Look views, edges and logs up; they change only with the transaction that makes the change."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def get(self, table_id: int) -> ViewRecord | None:
+        """The view that a table holds, if it holds one."""
+        found = self._store.read(lambda reading: reading.first(_of(schema.view, table_id)))
+        return None if found is None else codec.view_record(found)
+
+    def graph(self) -> tuple[dict[int, ViewRecord], tuple[Edge, ...]]:
+        """Every view by its table's id, and every edge, of one moment."""
+        return self._store.read(_graph)
+
+    def log(self, table_id: int, after: int) -> tuple[LogEntry, ...]:
+        """How a table changed after a version, oldest first."""
+        later = _of(schema.log, table_id).where(schema.log.c.vn > after).order_by(schema.log.c.vn)
+        rows = self._store.read(lambda reading: reading.rows(later))
+        return tuple(codec.log_entry(row) for row in rows)
+
+    def refreshes(self, view: str) -> tuple[RefreshRecord, ...]:
+        """What earlier refreshes cost, newest first."""
+        named = select(schema.refresh).where(schema.refresh.c.name_folded == view.casefold())
+        newest = named.order_by(schema.refresh.c.vn.desc()).limit(_REFRESHES_KEPT)
+        rows = self._store.read(lambda reading: reading.rows(newest))
+        return tuple(codec.refresh_record(row) for row in rows)
+
+
+def _graph(reading: Reading) -> tuple[dict[int, ViewRecord], tuple[Edge, ...]]:
+    views = {row["table_id"]: codec.view_record(row) for row in reading.rows(select(schema.view))}
+    return views, tuple(codec.edge(row) for row in reading.rows(select(schema.edge)))
+
+
+def change_views(writing: Writing, changes: CatalogChanges) -> None:
+    """The part of a commit that is about views: new ones, edges that moved on, logs that grew and shrank."""
+    writing.put(schema.view, [_view_row(view) for view in changes.views])
+    writing.put(schema.edge, [_edge_row(edge) for edge in changes.edges])
+    writing.put(schema.log, [codec.log_row(entry) for entry in changes.log])
+    writing.put(schema.refresh, [_refresh_row(record, writing.now()) for record in changes.refreshes])
+    _forget_edges(writing, changes.dropped)
+    _trim(writing, {edge.parent_id for edge in changes.edges} | _parents_of(changes.dropped, writing))
+
+
+def _forget_edges(writing: Writing, dropped: Sequence[int]) -> None:
+    for table_id in dropped:
+        writing.change(delete(schema.edge).where(schema.edge.c.child_id == table_id))
+        writing.change(delete(schema.edge).where(schema.edge.c.parent_id == table_id))
+
+
+def _parents_of(dropped: Sequence[int], reading: Reading) -> set[int]:
+    """With a view gone, any log may have become longer than anybody needs."""
+    return {row["table_id"] for row in reading.rows(select(schema.log.c.table_id).distinct())} if dropped else set()
+
+
+def _trim(writing: Writing, tables: Collection[int]) -> None:
+    for table_id in tables:
+        passed = writing.value(select(func.min(schema.edge.c.consumed_vn)).where(schema.edge.c.parent_id == table_id))
+        entries = schema.log.c.table_id == table_id
+        writing.change(
+            delete(schema.log).where(entries if passed is None else and_(entries, schema.log.c.vn <= passed))
+        )
+
+
+def _of(table: Table, table_id: int) -> Select[Any]:
+    return select(table).where(table.c.table_id == table_id)
+
+
+def _view_row(view: ViewRecord) -> dict[str, object]:
+    return {
+        "table_id": view.table_id,
+        "query": view.query,
+        "policy": view.policy,
+        "owner_id": view.owner_id,
+        "reason": view.reason,
+    }
+
+
+def _edge_row(edge: Edge) -> dict[str, object]:
+    return {"parent_id": edge.parent_id, "child_id": edge.child_id, "consumed_vn": edge.consumed}
+
+
+def _refresh_row(record: RefreshRecord, now: float) -> dict[str, object]:
+    return {
+        "name_folded": record.view.casefold(),
+        "vn": record.vn,
+        "strategy": record.strategy,
+        "estimated": record.estimated,
+        "seconds": record.seconds,
+        "rows": record.rows,
+        "refreshed_at": now,
+    }

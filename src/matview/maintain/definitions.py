@@ -1,0 +1,95 @@
+"""From the text of a view to what is stored for it; needs names and types, changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from sqlglot import exp
+
+from matview.algebra.nodes import Node, Opaque, Project, Scan, walk
+from matview.algebra.passes import normalised
+from matview.algebra.scalars import column
+from matview.algebra.schema import Field, Schema
+from matview.errors import BadDefinition, NotIncremental
+from matview.plan.definition import Part, parts_of, refuse_if_whole
+from matview.sql.lower import lower
+from matview.sql.render import query as rendered
+from matview.sql.statements import RefreshPolicy
+from matview.storage.engine import Engine, relation, relation_name
+from matview.versions.references import table_references
+
+Run = Callable[[exp.Expr, Mapping[str, DataFrame]], DataFrame]
+"""Runs a query over the tables; the names of the mapping are relations in hand."""
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """What a name stands for, as a transaction or a reader sees it: the table's own name, and its schema."""
+
+    engine: Engine
+    table: Callable[[exp.Table], tuple[str, Schema]]
+    query: Run
+
+    def schema(self, reference: exp.Table) -> Schema:
+        """What queries see of a table or view."""
+        _, schema = self.table(reference)
+        shown = tuple(c for c in schema.columns if not c.hidden)
+        key = schema.key if set(schema.key) <= set(schema.visible) else ()
+        return Schema(shown, key)
+
+
+def defined(
+    lookup: Lookup, name: str, query: exp.Expr, columns: tuple[str, ...], policy: RefreshPolicy
+) -> tuple[tuple[Part, ...], str | None]:
+    """What is stored for a view, and why it cannot be maintained from changes, if so."""
+    try:
+        node: Node = normalised(lower(query, lookup.schema))
+        refuse_if_whole(node)
+        reason = None
+    except NotIncremental as error:
+        if policy == "strict":
+            raise
+        node, reason = _opaque(lookup, query), str(error)
+    return parts_of(name, _named(node, columns), lambda node: typing(lookup.engine, node)), reason
+
+
+def whole(lookup: Lookup, query: exp.Expr, columns: tuple[str, ...]) -> Node:
+    """A view's query as one expression over tables, nothing of it stored."""
+    try:
+        node: Node = normalised(lower(query, lookup.schema))
+    except NotIncremental:
+        node = _opaque(lookup, query)
+    return _named(node, columns)
+
+
+def _opaque(lookup: Lookup, query: exp.Expr) -> Opaque:
+    shown = lookup.query(query, {}).schema.fields
+    fields = tuple(Field(f.name, f.dataType.simpleString(), f.nullable) for f in shown)
+    names = {lookup.table(reference)[0] for reference in table_references(query)}
+    return Opaque(query, fields, frozenset(names))
+
+
+def _named(node: Node, columns: tuple[str, ...]) -> Node:
+    """The view's own names for its columns, if it gives any."""
+    if not columns or columns == node.names:
+        return node
+    if len(columns) != len(node.names):
+        raise BadDefinition(f"the view names {len(columns)} columns, its query gives {len(node.names)}")
+    return normalised(Project(node, tuple((new, column(old)) for new, old in zip(columns, node.names, strict=True))))
+
+
+def typing(engine: Engine, node: Node) -> tuple[Field, ...]:
+    """The columns of a node with the types that Spark gives them; nothing is run."""
+    if any(isinstance(leaf, Opaque) for leaf in walk(node)):
+        return node.fields
+    names = {leaf: relation_name() for leaf in walk(node) if isinstance(leaf, Scan)}
+    frames = {name: engine.empty(_typed_columns(leaf)) for leaf, name in names.items()}
+    made = engine.sql(rendered(node, lambda leaf: relation(names[leaf])), frames)  # type: ignore[index]
+    pairs = zip(node.fields, made.schema.fields, strict=True)
+    return tuple(Field(own.name, sparks.dataType.simpleString(), own.nullable) for own, sparks in pairs)
+
+
+def _typed_columns(scan: Scan) -> list[tuple[str, str]]:
+    return [(c, f.type) for c, f in zip(scan.columns, scan.fields, strict=True)]

@@ -1,0 +1,106 @@
+"""What a refresh would do, without doing it: the same plan, from the catalog's newest version."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from matview.algebra.schema import Schema
+from matview.catalog.records import TableRecord, ViewRecord
+from matview.errors import UnknownTable
+from matview.maintain.definitions import Lookup, Run, defined
+from matview.maintain.pending import Pending, pending
+from matview.plan.choice import Situation
+from matview.plan.cost import TableFacts
+from matview.plan.definition import Part
+from matview.plan.explain import Explained, Reading, explain
+from matview.sql import statements as st
+from matview.sql.parse import parse_one
+from matview.storage.runtime import Runtime
+from matview.storage.snapshot import Snapshot
+
+SUPPOSED_SHARE = 0.001
+
+
+def explained(runtime: Runtime, view: st.CreateView | str, query: Run) -> str:
+    """The plan of a view that is there, for the changes that wait; or of one to be, for a change that is supposed."""
+    return _Explaining(runtime, query).text(view)
+
+
+class _Explaining:
+    def __init__(self, runtime: Runtime, query: Run) -> None:
+        self._runtime = runtime
+        self._version = runtime.catalog.version()
+        self._views, edges = runtime.catalog.views.graph()
+        self._edges = {(e.parent_id, e.child_id): e.consumed for e in edges}
+        self._lookup = Lookup(runtime.engine, self._table, query)
+
+    def text(self, view: st.CreateView | str) -> str:
+        if isinstance(view, st.CreateView):
+            parts, reason = defined(self._lookup, view.name, view.query, view.columns, view.policy)
+            return explain([self._supposed(part, view.policy, reason) for part in parts])
+        record, stored = self._view(view)
+        statement = parse_one(stored.query)
+        assert isinstance(statement, st.Query)
+        parts, reason = defined(self._lookup, record.name, statement.query, record.schema.visible, stored.policy)
+        return explain([self._waiting(part, stored, reason) for part in parts])
+
+    def _view(self, name: str) -> tuple[TableRecord, ViewRecord]:
+        record = self._record(name)
+        if record.id not in self._views:
+            raise UnknownTable(f"{name} is a table, not a materialized view", help="`SHOW MATERIALIZED VIEWS`")
+        return record, self._views[record.id]
+
+    def _record(self, name: str) -> TableRecord:
+        reference = exp.Table(this=exp.to_identifier(name, quoted=True))
+        return self._runtime.record(reference, self._version.current_vn)
+
+    def _table(self, reference: exp.Table) -> tuple[str, Schema]:
+        record = self._runtime.record(reference, self._version.current_vn)
+        return record.name, record.schema
+
+    def _snapshot(self, record: TableRecord) -> Snapshot:
+        return self._runtime.tables.table(record, self._version.versions).log.load()
+
+    def _waiting(self, part: Part, view: ViewRecord, reason: str | None) -> Explained:
+        """For what has changed since the part was refreshed; supposing some change if nothing has."""
+        own = self._record(part.name)
+        waits = {}
+        for name in part.reads:
+            parent = self._record(name)
+            consumed = self._edges.get((parent.id, own.id), self._version.current_vn)
+            waits[name] = pending(self._runtime.catalog.views.log(parent.id, consumed))
+        if not any(p.entries for p in waits.values()):
+            return self._supposed(part, view.policy, reason)
+        tables = {
+            name: replace(self._facts(name), changed=w.rows, only_inserts=w.only_inserts) for name, w in waits.items()
+        }
+        past = self._runtime.catalog.views.refreshes(part.name)
+        situation = Situation(tables, self._facts(part.name), view.policy, past)
+        readings = {name: self._reading(name, waits[name]) for name in part.reads}
+        return Explained(part, situation, readings, reason=reason)
+
+    def _supposed(self, part: Part, policy: st.RefreshPolicy, reason: str | None) -> Explained:
+        known = {name: self._facts(name) for name in part.reads}
+        tables = {
+            name: replace(facts, changed=max(1, int(facts.rows * SUPPOSED_SHARE)), only_inserts=False)
+            for name, facts in known.items()
+        }
+        situation = Situation(tables, TableFacts(0, 0), policy)
+        readings = {name: self._reading(name) for name in part.reads}
+        return Explained(part, situation, readings, supposed=True, reason=reason)
+
+    def _facts(self, name: str) -> TableFacts:
+        try:
+            files = self._snapshot(self._record(name)).files
+        except UnknownTable:  # a hidden part of a view to be
+            return TableFacts(1000, 10_000)
+        return TableFacts(sum(f.rows for f in files), sum(f.size for f in files))
+
+    def _reading(self, name: str, waiting: Pending | None = None) -> Reading:
+        try:
+            files = self._snapshot(self._record(name)).files
+        except UnknownTable:
+            return Reading(0, 0)
+        return Reading(len(files), sum(f.size for f in files), len(waiting.files) if waiting else 0)

@@ -1,0 +1,103 @@
+"""Running relational expressions inside a maintenance transaction, and writing what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from sqlglot import exp
+
+from matview.algebra.nodes import Change, Node, Scan, Stored
+from matview.algebra.schema import Field
+from matview.delta.signed import difference
+from matview.maintain import rows
+from matview.maintain.context import Context
+from matview.maintain.stage import stage
+from matview.maintain.working import Counts, Working
+from matview.plan.definition import Part
+from matview.plan.steps import NEW, OLD, Apply, Merge
+from matview.sql.render import query
+from matview.storage.changes import changes
+from matview.storage.engine import relation, relation_name
+from matview.storage.snapshot import DataFile
+from matview.versions import setwise
+from matview.versions.text import quoted, spark_text
+
+Changed = Mapping[str, tuple[DataFile, ...]]
+"""For each table that changed, the files that hold its changed tuples."""
+
+
+def result(context: Context, node: Node, changed: Changed) -> DataFrame:
+    """The rows of a node: tables in the transaction's own state, changes from the files that hold them."""
+    bound: dict[str, DataFrame] = {}
+
+    def name(leaf: Scan | Change | Stored) -> exp.Table:
+        match leaf:
+            case Scan(table):
+                return exp.Table(this=exp.to_identifier(table, quoted=True))
+            case Change(scan):
+                made = relation_name()
+                bound[made] = changes(context.tables[scan.table].table, changed[scan.table], scan.columns)
+                return relation(made)
+            case Stored(view, fields):
+                made = relation_name()
+                bound[made] = _stored(context.tables[view], tuple(f.name for f in fields))
+                return relation(made)
+
+    return context.query(query(node, name), bound)
+
+
+def _stored(working: Working, names: tuple[str, ...]) -> DataFrame:
+    """What a view holds, hidden columns included; a bag's rows as often as they are in it."""
+    layout = working.table.layout
+    live = working.latest().where(setwise.live(layout))
+    columns = [quoted(name) for name in names]
+    if layout.schema.is_bag:
+        return live.selectExpr(*columns, "explode(array_repeat(0, CAST(`__count` AS INT))) AS __time").drop("__time")
+    return live.selectExpr(*columns)
+
+
+def filled(context: Context, working: Working, part: Part) -> Counts:
+    """The whole contents of a table that is new."""
+    return stage(working, rows.filled(working, result(context, part.full, {})))
+
+
+def rebuilt(context: Context, working: Working, part: Part) -> Counts:
+    """Everything anew: in a new table under the same name, or, where others follow its changes, as a difference."""
+    if working.logged or working.staged:
+        stored = Stored(part.name, tuple(Field(c.name, c.type) for c in working.table.schema.columns))
+        return applied(context, working, Apply(difference(part.full, stored)), {})
+    new = context.tables.replace(working)
+    assert new.view is not None
+    context.notes.views[new.table.id] = new.view
+    for hidden in context.tables.owned(working.table.id):
+        assert hidden.view is not None
+        hidden.view = replace(hidden.view, owner_id=new.table.id)
+        context.notes.views[hidden.table.id] = hidden.view
+    return filled(context, new, part)
+
+
+def applied(context: Context, working: Working, action: Apply, changed: Changed) -> Counts:
+    """A signed bag is added to what is stored."""
+    return stage(working, rows.applied_net(working, result(context, action.change, changed)))
+
+
+def merged(context: Context, working: Working, action: Merge, changed: Changed) -> Counts:
+    """Rows are put together with the stored ones of the same key."""
+    new = result(context, action.rows, changed)
+    values = {name: _sql(working, value) for name, value in action.values}
+    return stage(working, rows.merged(working, new, values, _sql(working, action.gone)))
+
+
+def _sql(working: Working, expression: exp.Expr) -> str:
+    """The text of an expression over the new row and the stored one."""
+
+    def place(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and node.table == NEW:
+            return exp.column(node.this.copy(), table=rows.NEW)
+        if isinstance(node, exp.Column) and node.table == OLD:
+            return exp.maybe_parse(rows.stored_value(working, node.name), dialect="spark")
+        return node
+
+    return spark_text(expression.copy().transform(place))

@@ -1,0 +1,123 @@
+"""The tables of one maintenance transaction: those it has looked at, made and dropped."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from matview.algebra.schema import Column, Schema
+from matview.catalog.records import Lease, NewTable
+from matview.errors import BadDefinition, TableExists, UnknownTable
+from matview.maintain.working import Working
+from matview.storage.runtime import Runtime
+from matview.storage.snapshot import Snapshot
+
+
+class WorkingTables:
+    """By name, as the transaction sees them; what it dropped is kept until the commit."""
+
+    def __init__(self, runtime: Runtime, lease: Lease, version: int) -> None:
+        self._runtime = runtime
+        self._lease = lease
+        self._version = version
+        self._versions = runtime.catalog.version().versions
+        self.views, edges = runtime.catalog.views.graph()
+        self.edges = {(edge.parent_id, edge.child_id): edge for edge in edges}
+        """What views read, as committed."""
+        self._live: dict[str, Working] = {}
+        self._dropped: list[Working] = []
+
+    def __iter__(self) -> Iterator[Working]:
+        yield from self._live.values()
+        yield from self._dropped
+
+    def __getitem__(self, name: str) -> Working:
+        return self.find(exp.Table(this=exp.to_identifier(name, quoted=True)))
+
+    def __contains__(self, name: str) -> bool:
+        try:
+            return self[name] is not None
+        except UnknownTable:
+            return False
+
+    def find(self, reference: exp.Table) -> Working:
+        """The table of that name; UnknownTable if there is none, or none any more."""
+        known = self._live.get(reference.name.casefold())
+        if known is not None and not reference.db:
+            return known
+        if any(w.table.name.casefold() == reference.name.casefold() for w in self._dropped) and not reference.db:
+            raise UnknownTable(f"this transaction has dropped {reference.name!r}", help="create it anew, or roll back")
+        record = self._runtime.record(reference, self._version)
+        table = self._runtime.tables.table(record, self._versions)
+        made = Working(table, record.next_rid, self._version, self._lease.token, view=self.views.get(record.id))
+        made.logged = any(parent == record.id for parent, _ in self.edges)
+        self._live[reference.name.casefold()] = made
+        return made
+
+    def create(self, name: str, schema: Schema, properties: Mapping[str, object]) -> Working:
+        """A new table, which is there from the commit on; the name may be that of one dropped before."""
+        if name in self:
+            raise TableExists(f"there is a table {name!r} already")
+        new = NewTable(
+            self._runtime.catalog.tables.reserve(self._lease),
+            name,
+            storable(self._runtime, schema),
+            f"tables/{_slug(name)}-{secrets.token_hex(4)}",
+            properties,
+        )
+        table = self._runtime.tables.table(new, self._versions)
+        working = Working(table, 0, self._version, self._lease.token, created=new)
+        working.snapshot = Snapshot(-1, 0, ())
+        self._live[name.casefold()] = working
+        return working
+
+    def replace(self, old: Working) -> Working:
+        """An empty table in place of another, of the same name, schema and meaning: readers of before keep the old."""
+        record = self._runtime.catalog.tables.by_id(old.table.id)
+        properties = dict(record.properties) if record else {}
+        self.drop(old.table.name)
+        new = self.create(old.table.name, old.table.schema, properties)
+        if old.view is not None:
+            new.view = replace(old.view, table_id=new.table.id)
+        return new
+
+    def owned(self, view_id: int) -> list[Working]:
+        """The hidden views that serve a view."""
+        ids = [view.table_id for view in self.views.values() if view.owner_id == view_id]
+        records = [self._runtime.catalog.tables.by_id(table_id) for table_id in ids]
+        return [self[r.name] for r in records if r is not None and r.dropped_vn is None]
+
+    def drop(self, name: str) -> Working:
+        working = self[name]
+        working.dropped = True
+        self._dropped.append(self._live.pop(name.casefold()))
+        return working
+
+
+def storable(runtime: Runtime, schema: Schema) -> Schema:
+    """The schema in Spark's own spelling of types; what cannot be stored or compared is refused."""
+    struct = runtime.engine.struct([(c.name, c.type) for c in schema.columns])
+    columns = []
+    for column in schema.columns:
+        plain = struct[column.name].dataType.simpleString()
+        sized = re.match(r"^(var)?char\(", column.type.lower().replace(" ", ""))
+        _check_storable(column, plain, schema)
+        columns.append(Column(column.name, column.type.lower() if sized else plain, column.nullable, column.hidden))
+    return Schema(tuple(columns), schema.key)
+
+
+def _check_storable(column: Column, plain: str, schema: Schema) -> None:
+    if "void" in plain:
+        raise BadDefinition(f"column {column.name!r}: a table cannot store the type {plain}", help="CAST it to a type")
+    if column.name in schema.key and re.match(r"^(map|array|struct|variant)", plain):
+        raise BadDefinition(f"key column {column.name!r}: {plain} cannot be a key", help="use an atomic type")
+    if schema.is_bag and "variant" in plain:
+        raise BadDefinition(f"column {column.name!r}: variant needs a table with a primary key")
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9_]+", "_", name.lower())[:40].strip("_") or "table"

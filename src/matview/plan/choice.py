@@ -1,0 +1,100 @@
+"""Which strategy: the cheapest of those that apply, by estimates that earlier refreshes have corrected."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from matview.plan import strategies
+from matview.plan.cost import JOB, SCAN, WRITE, Estimate, TableFacts, estimate
+from matview.plan.definition import Part
+from matview.plan.steps import Action, Apply, Merge, Rebuild, Step
+
+Policy = Literal["auto", "incremental", "strict", "full"]
+LEAST_CORRECTION, GREATEST_CORRECTION = 0.2, 5.0
+REMEMBERED = 5
+
+
+class Past(Protocol):
+    """An earlier refresh."""
+
+    @property
+    def strategy(self) -> str: ...
+    @property
+    def estimated(self) -> float: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Situation:
+    """All that a choice depends on: the tables read, what the view holds, its policy, and earlier refreshes."""
+
+    tables: Mapping[str, TableFacts]
+    stored: TableFacts
+    policy: Policy = "auto"
+    past: Sequence[Past] = ()
+
+    @property
+    def changed(self) -> frozenset[str]:
+        return frozenset(name for name, facts in self.tables.items() if facts.changed)
+
+    @property
+    def only_inserts(self) -> bool:
+        return all(facts.only_inserts for facts in self.tables.values())
+
+
+def choose(part: Part, situation: Situation, forced: str | None = None) -> Step:
+    """The step to take; `forced` names the strategy, if that one applies."""
+    options = candidates(part, situation)
+    named = [step for step in options if step.strategy == forced]
+    if named:
+        return named[0]
+    if situation.policy == "full":
+        return options[-1]
+    incremental = [step for step in options if step.strategy != "full"]
+    if situation.policy in ("incremental", "strict") and incremental:
+        options = incremental
+    return min(options, key=lambda step: step.cost)
+
+
+def candidates(part: Part, situation: Situation) -> list[Step]:
+    """Every strategy that applies, with its cost; full is always there, and last."""
+    changed = situation.changed
+    actions: dict[str, Action | None] = {}
+    if changed and not part.is_opaque:
+        actions["delta"] = strategies.delta(part, changed, only_inserts=situation.only_inserts)
+        actions["affected"] = strategies.affected(part, changed)
+    actions["full"] = strategies.full(part)
+    return [_priced(part, name, action, situation) for name, action in actions.items() if action is not None]
+
+
+def _priced(part: Part, strategy: str, action: Action, situation: Situation) -> Step:
+    facts = {**situation.tables, part.name: situation.stored}
+    made = _cost(action, facts, situation.stored)
+    return Step(part, strategy, action, made * _correction(strategy, situation.past))
+
+
+def _cost(action: Action, facts: Mapping[str, TableFacts], stored: TableFacts) -> float:
+    match action:
+        case Apply(change):
+            return _written(estimate(change, facts), lookup=stored.rows)
+        case Merge(rows):
+            return _written(estimate(rows, facts), lookup=stored.rows)
+        case Rebuild(rows):
+            return _written(estimate(rows, facts), lookup=0)
+
+
+def _written(made: Estimate, lookup: int) -> float:
+    """What is computed is written; before that, the stored rows that it meets are looked up."""
+    return 2 * JOB + made.seconds + made.rows * WRITE + lookup * SCAN
+
+
+def _correction(strategy: str, past: Sequence[Past]) -> float:
+    """How far estimates were off, lately."""
+    ratios = [p.seconds / p.estimated for p in past if p.strategy == strategy and p.estimated > 0][:REMEMBERED]
+    if not ratios:
+        return 1.0
+    return min(GREATEST_CORRECTION, max(LEAST_CORRECTION, statistics.median(ratios)))

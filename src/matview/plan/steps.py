@@ -1,0 +1,50 @@
+"""What a refresh does to one stored relation: plain data, which `maintain` runs and `explain` prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from matview.algebra.nodes import Node
+from matview.plan.definition import Part
+
+NEW, OLD = "new", "old"
+"""The qualifiers of columns in a `Merge`: the row at hand, and the stored row of the same key (nulls if none)."""
+THERE = "__there"
+
+
+@dataclass(frozen=True)
+class Apply:
+    """Adds a signed bag to what is stored."""
+
+    change: Node
+
+
+@dataclass(frozen=True)
+class Merge:
+    """One row per key, put together with the stored one: the value of each column, and whether the row goes."""
+
+    rows: Node
+    values: tuple[tuple[str, exp.Expr], ...]
+    gone: exp.Expr
+
+
+@dataclass(frozen=True)
+class Rebuild:
+    """Computes everything anew."""
+
+    rows: Node
+
+
+Action = Apply | Merge | Rebuild
+
+
+@dataclass(frozen=True)
+class Step:
+    """An action on a part, by the strategy that proposed it, at an estimated cost in seconds."""
+
+    part: Part
+    strategy: str
+    action: Action
+    cost: float = 0.0

@@ -1,0 +1,157 @@
+"""A query in a world: lowered, normalised, changed, and held against computing it anew.
+
+Three laws: the lowered query gives what the text gives; normalising changes nothing; and the new result is the old one
+and the change together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from random import Random
+
+import duckdb
+import sqlglot
+from sqlglot import exp
+from tests.delta.harness import Bag, Duck, Row, added, after, bag, summed, weighed
+
+from matview.algebra.nodes import Change, Node, Scan, Stored, tables, walk
+from matview.algebra.passes import normalised
+from matview.delta import change
+from matview.sql.lower import lower
+from matview.sql.parse import parse_one
+from matview.sql.render import Name, plain_name
+from matview.sql.render import query as render
+
+from .tables import TABLES, World, schema_of
+
+NEW = "′"
+"""After a table's name: its new state."""
+
+
+class Broken(Exception):
+    """A law that does not hold; `law` is its name."""
+
+    def __init__(self, law: str, what: str) -> None:
+        self.law = law
+        super().__init__(f"{law}: {what}")
+
+
+class Prepared:
+    """A query's text, all the way to the text of its change when the tables of `changed` do; each step once."""
+
+    def __init__(self, text: str, changed: Collection[str] | None = None) -> None:
+        self.text = text
+        self._changed = changed
+
+    @cached_property
+    def lowered(self) -> Node:
+        return lower(parse_one(self.text).query, schema_of)
+
+    @cached_property
+    def node(self) -> Node:
+        return normalised(self.lowered)
+
+    @cached_property
+    def changed(self) -> frozenset[str]:
+        """Unless they are given, some of the tables that the query reads, always the same."""
+        if self._changed is not None:
+            return frozenset(self._changed)
+        random, read = Random(self.text), sorted(tables(self.lowered))
+        some = random.sample(read, random.randint(1, len(read))) if read else []
+        return frozenset(read if random.random() < 0.5 else some)
+
+    @cached_property
+    def original_sql(self) -> str:
+        return sqlglot.transpile(self.text, read="spark", write="duckdb")[0]
+
+    @cached_property
+    def lowered_sql(self) -> str:
+        return _duckdb(self.lowered)
+
+    @cached_property
+    def old_sql(self) -> str:
+        return _duckdb(self.node)
+
+    @cached_property
+    def new_sql(self) -> str:
+        return _duckdb(self.node, self._name)
+
+    @cached_property
+    def change_sql(self) -> str | None:
+        delta = change(self.node, self.changed)
+        return None if delta is None else _duckdb(delta, self._name)
+
+    def _name(self, leaf: Scan | Change | Stored) -> exp.Table:
+        """Tables that changed are read in their new state."""
+        if isinstance(leaf, Scan) and leaf.table in self.changed:
+            return exp.to_table(f'"{leaf.table}{NEW}"', dialect="duckdb")
+        return plain_name(leaf)
+
+    def operators(self) -> Counter[str]:
+        return Counter(type(node).__name__ for node in walk(self.lowered))
+
+
+def _duckdb(node: Node, name: Name = plain_name) -> str:
+    return render(node, name).sql("duckdb", copy=False)
+
+
+# the laws -------------------------------------------------------------------------------------------------------------
+
+
+class Loaded:
+    """A world in a database: the tables as they were, as they are, and their changes. To be filled again and again."""
+
+    def __init__(self) -> None:
+        columns = {table: {c.name: c.type for c in schema.columns} for table, schema in TABLES.items()}
+        self._duck = Duck({**columns, **{table + NEW: types for table, types in columns.items()}})
+
+    def load(self, world: World, read: Collection[str] = tuple(TABLES)) -> None:
+        """The tables that are read; what others hold does not matter."""
+        rows: dict[str, Sequence[Row]] = {}
+        for table in read:
+            signed = world.change.get(table, [])
+            rows[table] = world.before[table]
+            rows[table + NEW] = after(world.before[table], signed)
+            rows["Δ" + table] = weighed(signed)
+        self._duck.load(rows)
+
+    def bag(self, text: str) -> Bag:
+        return bag(self._duck.rows(text))
+
+    def signed(self, text: str) -> dict[Row, int]:
+        return summed((row[-1], row[:-1]) for row in self._duck.rows(text))
+
+
+def check_text(prepared: Prepared, loaded: Loaded) -> bool:
+    """The lowered query gives what the text gives, normalising changes nothing. False: DuckDB cannot run the text."""
+    lowered, original = loaded.bag(prepared.lowered_sql), _original(prepared, loaded)
+    if original is not None and original != lowered:
+        raise Broken("lowering", _differing(original, lowered))
+    if (plain := loaded.bag(prepared.old_sql)) != lowered:
+        raise Broken("normalising", _differing(lowered, plain))
+    return original is not None
+
+
+def _original(prepared: Prepared, loaded: Loaded) -> Bag | None:
+    try:
+        return loaded.bag(prepared.original_sql)
+    except duckdb.Error:
+        return None
+
+
+def check_change(prepared: Prepared, loaded: Loaded) -> dict[Row, int]:
+    """The new result is the old one and the change together; gives the change, net."""
+    old, new = loaded.bag(prepared.old_sql), loaded.bag(prepared.new_sql)
+    delta = {} if prepared.change_sql is None else loaded.signed(prepared.change_sql)
+    if (made := added(old, delta)) != dict(new):
+        raise Broken("change", _differing(new, made))
+    return delta
+
+
+def _differing(expected: Mapping[Row, int], found: Mapping[Row, int]) -> str:
+    """What is missing and what is too much."""
+    difference = added(found, {row: -times for row, times in expected.items()})
+    shown = [f"{times:+d} of {row}" for row, times in sorted(difference.items(), key=repr)[:5]]
+    return f"{'; '.join(shown)}{' ...' if len(difference) > 5 else ''}"

@@ -1,0 +1,223 @@
+"""Materialized views on Spark: whatever happens to their tables, a refreshed view equals its query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.plan.test_strategies import VIEWS
+from tests.queries.generator import query
+from tests.queries.tables import TABLES, Row, Signed, world
+
+import matview
+from matview import Settings
+from matview.errors import NotIncremental, TableExists, UnknownTable, UnsupportedStatement
+
+# folds after nearly every transaction, files removed at once
+EAGER = Settings(fold_files=2, fold_least=4, fold_share=0.2, file_retention=0.0)
+
+
+@pytest.fixture
+def warehouse(spark: Any, tmp_path: Path) -> Iterator[matview.Warehouse]:
+    with matview.open(tmp_path / "wh", spark=spark, settings=EAGER) as opened:
+        yield opened
+
+
+def make_tables(warehouse: matview.Warehouse) -> None:
+    with warehouse.transaction() as tx:
+        for name, schema in TABLES.items():
+            columns = ", ".join(f"{c.name} {c.type}" for c in schema.columns)
+            key = f", PRIMARY KEY ({', '.join(schema.key)})" if schema.key else ""
+            tx.sql(f"CREATE TABLE {name} ({columns}{key})")
+
+
+def values(rows: list[Row]) -> str:
+    return ", ".join(f"({', '.join(map(literal, row))})" for row in rows)
+
+
+def literal(value: Any) -> str:
+    if isinstance(value, str):
+        return f"'{value}'"
+    return "NULL" if value is None else str(value)
+
+
+def apply(tx: matview.MaintenanceTransaction, warehouse: matview.Warehouse, table: str, signed: Signed) -> None:
+    """A signed bag, as SQL values."""
+    if signed:
+        names = [c.name for c in TABLES[table].columns]
+        casts = [f"CAST(c{i} AS {c.type}) AS {c.name}" for i, c in enumerate(TABLES[table].columns)]
+        rows = values([(*row, weight) for weight, row in signed])
+        aliases = ", ".join([*(f"c{i}" for i in range(len(names))), "weight"])
+        text = f"SELECT {', '.join(casts)}, weight FROM VALUES {rows} AS t({aliases})"
+        tx.apply(table, warehouse.spark.sql(text))
+
+
+def assert_right(warehouse: matview.Warehouse, *views: str) -> None:
+    for view in views:
+        assert warehouse.diff(view).collect() == [], f"{view} by {warehouse.views()}"
+
+
+@pytest.mark.conforms("M2", "M16", "C2", "C6", "C10")
+def test_views_follow_a_random_history(warehouse: matview.Warehouse) -> None:
+    make_tables(warehouse)
+    chosen = ["counts and sums", "extremes", "distinct counts", "of groups", "top", "window", "left join", "not in"]
+    views = {name.replace(" ", "_"): VIEWS[name] for name in [*chosen, "bags", "union", "rollup", "a subquery"]}
+    views["over_views"] = "SELECT a.city, a.s, b.lo FROM counts_and_sums a LEFT JOIN extremes b ON a.city <=> b.city"
+    made = world(3)
+    with warehouse.transaction() as tx:
+        for table, rows in made.before.items():
+            apply(tx, warehouse, table, [(1, row) for row in rows])
+    with warehouse.transaction() as tx:
+        for name, text in views.items():
+            tx.sql(f"CREATE MATERIALIZED VIEW {name} AS {text}")
+    with warehouse.transaction() as tx:
+        for table, signed in made.change.items():
+            apply(tx, warehouse, table, signed)
+    changes: list[Callable[[matview.MaintenanceTransaction], object]] = [
+        lambda tx: tx.sql("UPDATE orders SET amount = coalesce(amount, 0) + 1, city = 'Bergen' WHERE paid"),
+        lambda tx: tx.sql("DELETE FROM orders"),
+    ]
+    for change in [lambda _: None, *changes]:
+        with warehouse.transaction() as tx:
+            change(tx)
+        warehouse.gc()
+        with warehouse.transaction() as tx:
+            for name in views:
+                tx.refresh(name)
+        assert_right(warehouse, *views)
+
+
+@pytest.mark.conforms("M15")
+@pytest.mark.parametrize("seed", [11, 12, 14])
+def test_random_views(seed: int, warehouse: matview.Warehouse) -> None:
+    make_tables(warehouse)
+    made = world(seed)
+    with warehouse.transaction() as tx:
+        for table, rows in made.before.items():
+            apply(tx, warehouse, table, [(1, row) for row in rows])
+    warehouse.sql(f"CREATE MATERIALIZED VIEW v AS {query(seed, 3)}")
+    assert_right(warehouse, "v")
+    with warehouse.transaction() as tx:
+        for table, signed in made.change.items():
+            apply(tx, warehouse, table, signed)
+    warehouse.refresh("v")
+    assert_right(warehouse, "v")
+
+
+@pytest.fixture
+def sales(warehouse: matview.Warehouse) -> matview.Warehouse:
+    with warehouse.transaction() as tx:
+        tx.sql("CREATE TABLE sales (id INT, city STRING, amount DECIMAL(9,2), note STRING, PRIMARY KEY (id))")
+        tx.sql("INSERT INTO sales VALUES (1, 'Oslo', 1, 'a'), (2, 'Oslo', 2, 'b'), (3, 'Rome', 5, 'c')")
+    warehouse.sql("CREATE MATERIALIZED VIEW by_city AS SELECT city, sum(amount) AS total FROM sales GROUP BY city")
+    return warehouse
+
+
+def jobs(warehouse: matview.Warehouse, work: Callable[[], object]) -> int:
+    """How many Spark jobs it takes."""
+    context = warehouse.spark.sparkContext
+    context.setJobGroup("counted", "", False)
+    before = len(context.statusTracker().getJobIdsForGroup("counted"))
+    try:
+        work()
+    finally:
+        after = len(context.statusTracker().getJobIdsForGroup("counted"))
+        context.setJobGroup("", "", False)
+    return after - before
+
+
+@pytest.mark.conforms("C17")
+def test_a_column_that_is_not_read_costs_nothing(sales: matview.Warehouse) -> None:
+    sales.sql("UPDATE sales SET note = 'z'")
+    version = sales.catalog.version().current_vn
+    assert jobs(sales, lambda: sales.refresh("by_city")) == 0
+    assert sales.catalog.version().current_vn == version
+    assert [v.behind for v in sales.views()] == [0], "it has come as far as its table"
+
+
+def test_nothing_new_costs_nothing(sales: matview.Warehouse) -> None:
+    assert jobs(sales, lambda: sales.refresh("by_city")) == 0
+
+
+def test_a_session_keeps_its_view(sales: matview.Warehouse) -> None:
+    with sales.session() as before:
+        sales.sql("INSERT INTO sales VALUES (4, 'Oslo', 10, NULL)")
+        sales.refresh("by_city", mode="full")
+        rows = {tuple(row) for row in before.sql("SELECT city, CAST(total AS INT) FROM by_city").collect()}
+        assert rows == {("Oslo", 3), ("Rome", 5)}
+    assert sales.sql("SELECT total FROM by_city WHERE city = 'Oslo'").collect()[0][0] == 13
+
+
+def test_a_view_shows_only_its_own_columns(sales: matview.Warehouse) -> None:
+    assert sales.sql("SELECT * FROM by_city").columns == ["city", "total"]
+    assert [row["column"] for row in sales.sql("DESCRIBE by_city").collect()] == ["city", "total"]
+    assert [t.name for t in sales.tables()] == ["by_city", "sales"]
+
+
+def test_refreshed_twice_in_one_transaction(sales: matview.Warehouse) -> None:
+    with sales.transaction() as tx:
+        tx.sql("UPDATE sales SET amount = amount + 1")
+        tx.refresh("by_city")
+        tx.sql("UPDATE sales SET amount = amount * 2 WHERE city = 'Oslo'")
+        tx.refresh("by_city")
+        tx.refresh("by_city")
+    assert_right(sales, "by_city")
+
+
+def test_what_is_undone_is_not_taken_over(sales: matview.Warehouse) -> None:
+    sales.sql("INSERT INTO sales VALUES (9, 'Bern', 1, NULL)")
+    tx = sales.transaction()
+    tx.refresh("by_city")
+    tx.rollback()
+    sales.refresh("by_city")
+    assert_right(sales, "by_city")
+
+
+def test_alter_and_drop(sales: matview.Warehouse) -> None:
+    with sales.session() as before:
+        sales.sql("ALTER MATERIALIZED VIEW by_city AS SELECT city, count(*) AS n FROM sales GROUP BY city")
+        assert before.sql("SELECT * FROM by_city").columns == ["city", "total"]
+    assert sales.sql("SELECT * FROM by_city").columns == ["city", "n"]
+    sales.sql("CREATE MATERIALIZED VIEW busy AS SELECT city FROM by_city WHERE n > 1")
+    with pytest.raises(UnsupportedStatement, match="read by busy"):
+        sales.sql("DROP MATERIALIZED VIEW by_city")
+    with pytest.raises(UnsupportedStatement, match="read by by_city"):
+        sales.sql("DROP TABLE sales")
+    with pytest.raises(UnsupportedStatement, match="materialized view"):
+        sales.sql("DELETE FROM by_city")
+    with pytest.raises(TableExists):
+        sales.sql("CREATE MATERIALIZED VIEW busy AS SELECT 1 AS x")
+    sales.sql("DROP MATERIALIZED VIEW busy")
+    sales.sql("DROP MATERIALIZED VIEW by_city")
+    sales.sql("DROP MATERIALIZED VIEW IF EXISTS by_city")
+    with pytest.raises(UnknownTable):
+        sales.refresh("by_city")
+    sales.sql("DROP TABLE sales")
+    assert sales.tables() == []
+
+
+def test_what_cannot_be_maintained(sales: matview.Warehouse) -> None:
+    text = "SELECT id,\n  rand() < 2 AS sure FROM sales"
+    with pytest.raises(NotIncremental, match=r"(?i)rand") as caught:
+        sales.sql(f"CREATE MATERIALIZED VIEW odd REFRESH POLICY INCREMENTAL STRICT AS\n{text}")
+    assert caught.value.where is not None and (caught.value.where.line, caught.value.where.column) == (3, 3)
+    sales.sql(f"CREATE MATERIALIZED VIEW odd AS {text}")
+    sales.sql("INSERT INTO sales VALUES (7, NULL, NULL, NULL)")
+    sales.refresh("odd")
+    found = next(view for view in sales.views() if view.name == "odd")
+    assert found.strategy == "full" and found.reason is not None and "rand" in found.reason.lower()
+    assert sales.sql("SELECT count(*) FROM odd WHERE sure").collect()[0][0] == 4
+
+
+@pytest.mark.conforms("M3")
+def test_explain_says_how(sales: matview.Warehouse) -> None:
+    sales.sql("CREATE TABLE cities (city STRING, country STRING, PRIMARY KEY (city))")
+    text = "SELECT s.id, c.country FROM sales s JOIN cities c ON s.city = c.city"
+    plan = "\n".join(row[0] for row in sales.sql(f"EXPLAIN CREATE MATERIALIZED VIEW j AS {text}").collect())
+    for part in ("Join on [sales.city = cities.city]", "ADD = ", "∪dw", "strategies", "delta", "full", "sales: "):
+        assert part in plan, plan
+    sales.sql(f"CREATE MATERIALIZED VIEW j AS {text}")
+    sales.sql("INSERT INTO cities VALUES ('Oslo', 'NO')")
+    assert "for the changes that are waiting" in sales.explain("j")
