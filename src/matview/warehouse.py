@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
@@ -16,9 +15,11 @@ from matview.catalog.records import Grain, SessionRecord, TableRecord, Transacti
 from matview.catalog.settings import FILE_RETENTION
 from matview.errors import MaintenanceBusy, MatviewError, SessionClosed, SessionExpired, WarehouseClosed
 from matview.maintain.collect import Collected, collect
+from matview.maintain.definitions import Definitions
 from matview.maintain.difference import difference_of
 from matview.maintain.explaining import explained
 from matview.maintain.policy import CommitPolicy
+from matview.maintain.refresh import Mode
 from matview.maintain.transaction import MaintenanceTransaction, Outcome, Step
 from matview.maintain.versions import raise_versions
 from matview.maintain.working import Counts
@@ -51,6 +52,7 @@ class Warehouse:
         self._heart = Heart(catalog)
         self._opened: set[str] = set()
         self._wanted_versions = 0
+        self._definitions = Definitions()
         self._closed = False
 
     @property
@@ -112,12 +114,15 @@ class Warehouse:
         self._runtime.engine.start()  # before the lease is taken: nobody has to wait while Spark starts
         if self._wanted_versions:
             self.set_versions(self._wanted_versions)
-        return MaintenanceTransaction(self._runtime, wait=wait, policy=commit, step=step)
+        return MaintenanceTransaction(self._runtime, wait=wait, policy=commit, step=step, definitions=self._definitions)
 
-    def refresh(self, name: str, *, mode: Literal["auto", "full"] = "auto") -> Outcome:
-        """Brings a materialized view up to date; `mode="full"` computes it anew, whatever would be cheaper."""
+    def refresh(self, *views: str, mode: Mode = "auto") -> Outcome:
+        """Brings materialized views up to date; `mode="full"` computes them anew, whatever would be cheaper.
+
+        Several are refreshed in one transaction, and what they have in common is computed once.
+        """
         with self.transaction() as tx:
-            tx.refresh(name, full=mode == "full")
+            tx.refresh(*views, mode=mode)
             return tx.commit()
 
     def set_versions(self, versions: int) -> Outcome:

@@ -14,7 +14,7 @@ from matview.cli import main
 from matview.cli.prompt import _words
 from matview.cli.results import Look
 from matview.cli.shell import Shell
-from matview.cli.status import shortened
+from matview.cli.texts import shortened
 from matview.warehouse import open_warehouse
 
 from .conftest import Run
@@ -58,7 +58,7 @@ def test_status_tells_of_views(stale: str, run: Run, no_spark: None) -> None:
     told = run("status", "-w", stale)
     assert told.code == 0
     (ranked,) = (line for line in told.out.splitlines() if "│ ranked " in line and "auto" in line)
-    assert "1 versions" in ranked
+    assert ranked.split("│")[5].strip() == "1"
     assert "`RANK()` over a window without PARTITION BY concerns" in ranked
     assert "__" not in told.out
     found = json.loads(run("status", "-w", stale, "--json").out)
@@ -87,7 +87,7 @@ def test_a_hidden_part_takes_its_place_in_its_view(stale: str, run: Run) -> None
     ],
 )
 def test_a_reason_on_one_line(reason: str, told: str) -> None:
-    assert shortened(reason) == told
+    assert shortened(reason, 60) == told
 
 
 def test_explain(stale: str, run: Run) -> None:
@@ -115,7 +115,7 @@ def test_diff_of_a_view_that_is_behind(stale: str, run: Run) -> None:
     assert told.code == 1
     assert sorted(told.out.splitlines()[1:]) == ["+1,Oslo,16.50", "+1,Voss,5.00", "-1,Oslo,15.50"]
     assert told.out.startswith("weight,city,total\n")
-    assert told.err == "the tables that by_city reads have changed at 1 versions since: `matview refresh by_city`\n"
+    assert told.err == "what by_city reads has changed once since it was refreshed: `matview refresh by_city`\n"
     short = run("diff", "-w", stale, "by_city", "--limit", 1)
     assert short.code == 1
     assert len([line for line in short.out.splitlines() if line.startswith("│")]) == 2
@@ -169,7 +169,7 @@ def test_from_stale_to_fresh(own: str, run: Run, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     told = run("refresh", "-w", own, "--all")
     assert told.code == 0
-    assert "refreshing by_city (2 of 3) …\n" in told.err
+    assert "refreshing above, by_city, ranked …\ncommitting …\n" in told.err
     assert "│ ranked  │ full " in told.out
     assert "│       4 │" in told.out, "one version for all of them"
     monkeypatch.undo()
@@ -178,8 +178,10 @@ def test_from_stale_to_fresh(own: str, run: Run, monkeypatch: pytest.MonkeyPatch
         ("by_city", "up to date", 0, 4),
         ("ranked", "up to date", 0, 4),
     ]
+    assert "__" not in run("history", "-w", own).out
     (anew,) = json.loads(run("refresh", "-w", own, "by_city", "--full", "--json").out)
     assert (anew["strategy"], anew["rows"], anew["version"]) == ("full", 4, 5)
+    assert "│ by_city +4 " in run("history", "-w", own, "--limit", 1).out
     equal = run("diff", "-w", own, "by_city")
     assert (equal.code, equal.out) == (0, "by_city equals its query\n")
     told = run("audit", "-w", own)

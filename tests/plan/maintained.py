@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import duckdb
 from sqlglot import exp
-from tests.delta.harness import Bag, Duck, Row, Signed, added, after, bag, summed
+from tests.delta.harness import Bag, Row, Signed, added, after, bag, duck_type, summed, weighed
 
 from matview.algebra.nodes import WEIGHT, Change, Node, Scan, Stored
 from matview.algebra.passes import normalised
@@ -29,18 +30,19 @@ class Maintained:
         self.parts = parts_of("v", node, lambda node: node.fields)
         self._node = node
         self._tables = tables
-        self._duck = Duck({name: {c.name: c.type for c in schema.columns} for name, schema in tables.items()})
+        self._connection = duckdb.connect(config={"threads": 1})
+        self._connection.execute("PRAGMA disable_optimizer")
 
     def check(self, before: World, change: Mapping[str, Signed]) -> set[str]:
         """Refreshes by every strategy that applies; gives those that did, each with the method of the part."""
-        for table in self._tables:
-            self._duck.load(table, before.get(table, ()))
-            self._duck.load_change(table, change.get(table, ()))
+        for table, schema in self._tables.items():
+            self._load(table, schema, list(before.get(table, ())))
+            self._load(f"Δ{table}", schema, weighed(change.get(table, ())), f", {WEIGHT} BIGINT")
         for part in self.parts:
             self._make(part.name, self._rows(part.full), part.full)
         old = {part.name: self._rows(query_of(part)) for part in self.parts}
         for table, signed in change.items():
-            self._duck.load(table, after(list(before.get(table, ())), signed))
+            self._load(table, self._tables[table], after(list(before.get(table, ())), signed))
         changed, used = set(change), set()
         for part in self.parts:
             used |= self._refresh(part, changed, only_inserts=_only_inserts(change))
@@ -64,7 +66,7 @@ class Maintained:
         return {f"{strategy} {method}" for strategy, action in found.items() if action is not None}
 
     def _after(self, part: Part, action: Action) -> Bag:
-        stored = bag(self._duck.rows(f'SELECT * FROM "{part.name}"'))
+        stored = bag(self._fetch(f'SELECT * FROM "{part.name}"'))
         match action:
             case Apply(change):
                 signed = summed((row[-1], row[:-1]) for row in self._run(change))
@@ -80,17 +82,17 @@ class Maintained:
         rows = query(action.rows, plain_name).sql("duckdb")
         values = ", ".join(f"{_sql(value)} AS v{i}" for i, (_, value) in enumerate(action.values))
         met = f'({rows}) n LEFT JOIN "{part.name}" m ON {keys}'
-        new = self._duck.rows(f"SELECT {values}, {_sql(action.gone)} FROM {met}")
+        new = self._fetch(f"SELECT {values}, {_sql(action.gone)} FROM {met}")
         kept = f'SELECT m.* FROM "{part.name}" m WHERE NOT EXISTS (SELECT 1 FROM ({rows}) n WHERE {keys})'
         assert tuple(name for name, _ in action.values) == part.schema.names
-        return bag([row[:-1] for row in new if not row[-1]]) + bag(self._duck.rows(kept))
+        return bag([row[:-1] for row in new if not row[-1]]) + bag(self._fetch(kept))
 
     def _tell(self, part: Part, old: Bag, changed: set[str]) -> None:
         """How the part changed is told to those that read it."""
         new = self._rows(query_of(part))
         signed = summed([*((-n, row) for row, n in old.items()), *((n, row) for row, n in new.items())])
         names = ", ".join(f'"{c}"' for c in part.schema.visible)
-        self._duck.rows(
+        self._fetch(
             f'CREATE OR REPLACE TABLE "Δ{part.name}" AS SELECT {names}, 0 AS {WEIGHT} FROM "{part.name}" LIMIT 0'
         )
         self._insert(f"Δ{part.name}", [(*row, weight) for row, weight in signed.items()])
@@ -98,19 +100,27 @@ class Maintained:
             changed.add(part.name)
 
     def _make(self, name: str, rows: Bag, like: Node) -> None:
-        self._duck.rows(f'CREATE OR REPLACE TABLE "{name}" AS {query(like).sql("duckdb")} LIMIT 0')
+        self._fetch(f'CREATE OR REPLACE TABLE "{name}" AS {query(like).sql("duckdb")} LIMIT 0')
         self._insert(name, list(rows.elements()))
+
+    def _load(self, name: str, schema: Schema, rows: list[Row], beside: str = "") -> None:
+        columns = ", ".join(f'"{c.name}" {duck_type(c.type)}' for c in schema.columns)
+        self._connection.execute(f'CREATE OR REPLACE TABLE "{name}" ({columns}{beside})')
+        self._insert(name, rows)
 
     def _insert(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
         if rows:
             marks = ", ".join("?" * len(rows[0]))
-            self._duck.insert(f'INSERT INTO "{name}" VALUES ({marks})', rows)
+            self._connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', rows)
+
+    def _fetch(self, text: str) -> list[Row]:
+        return self._connection.execute(text).fetchall()
 
     def _rows(self, node: Node) -> Bag:
         return bag(self._run(node))
 
     def _run(self, node: Node) -> list[Row]:
-        return self._duck.rows(query(node, _name).sql("duckdb"))
+        return self._fetch(query(node, _name).sql("duckdb"))
 
 
 def query_of(part: Part) -> Node:

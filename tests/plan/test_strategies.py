@@ -43,7 +43,7 @@ def test_every_way_is_taken() -> None:
 
 def test_random_views() -> None:
     refused = 0
-    for seed in range(25):
+    for seed in range(8):
         try:
             maintained = Maintained(query(seed, 3), TABLES)
         except NotIncremental:
@@ -52,4 +52,4 @@ def test_random_views() -> None:
         for number in range(2):
             made = world(seed * 7 + number)
             maintained.check(made.before, made.change)
-    assert refused < 10
+    assert refused < 4

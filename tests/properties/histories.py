@@ -12,6 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
+from matview.errors import AmbiguousMerge, DuplicateKey, MatviewError
 from matview.maintain.transaction import MaintenanceTransaction
 from matview.versions import decide
 from matview.versions.decide import Held
@@ -20,6 +23,7 @@ from matview.versions.tuples import VersionedTuple
 Row = tuple[Any, ...]
 IDS = 12
 STRINGS = (None, "x", "y", "it's", "{z}")
+NUMBERS = (None, 0, 1, 2, 3, 100, 200)  # far apart, so that files differ in their bounds
 
 
 @dataclass
@@ -70,7 +74,8 @@ Statement = Callable[[MaintenanceTransaction], object]
 
 
 class Generator:
-    """Draws statements that are possible in the model's state, and carries them out there."""
+    """Draws statements that are possible in the model's state, and carries them out there; or impossible ones, which
+    must be refused and change nothing."""
 
     def __init__(self, seed: int, model: Model, spark: Any) -> None:
         self.random = random.Random(seed)
@@ -80,12 +85,13 @@ class Generator:
     def statement(self) -> Statement:
         kinds = [
             self.insert, self.update, self.delete, self.merge, self.apply, self.delete_rows, self.rekey,
-            self.bag_insert, self.bag_insert, self.bag_update, self.bag_delete, self.bag_apply,
+            self.bag_insert, self.bag_insert, self.bag_update, self.bag_delete, self.bag_apply, self.bag_merge,
+            self.insert_twice, self.merge_twice, self.bag_merge_twice,
         ]  # fmt: skip
         return self.random.choice(kinds)()
 
     def _value(self) -> int | None:
-        return self.random.choice([None, *range(5)])
+        return self.random.choice(NUMBERS)
 
     def _row(self) -> Row:
         return self._value(), self.random.choice(STRINGS)
@@ -172,6 +178,45 @@ class Generator:
         text = f"UPDATE k SET id = CASE id WHEN {one} THEN {other} ELSE {one} END WHERE id IN ({one}, {other})"
         return lambda tx: tx.sql(text)
 
+    def insert_twice(self) -> Statement:
+        """A key stands twice among the rows to insert: one that was deleted before, if there is any, or a new one."""
+        gone = [key for key in self._free() if key in self.model.held]
+        keys = self.random.sample(gone or self._free(), min(len(gone or self._free()), 2))
+        rows = [(key, *self._row()) for key in (*keys, *keys[:1])]
+        self.random.shuffle(rows)
+        return _refused("INSERT INTO k VALUES", rows, "", DuplicateKey) if keys else self.insert()
+
+    def merge_twice(self) -> Statement:
+        """The source meets a row twice; one of the rows, or both, may be as the stored one is."""
+        there = sorted(self.model.working.keyed)
+        if not there:
+            return self.merge()
+        key = self.random.choice(there)
+        old = self.model.working.keyed[key]
+        rows = [(key, *self.random.choice([old, self._row()])) for _ in range(2)]
+        clauses = self.random.choice(["UPDATE SET a = s.a, b = s.b", "DELETE"])
+        text = f") AS s(id, a, b) ON t.id = s.id WHEN MATCHED THEN {clauses}"
+        return _refused("MERGE INTO k AS t USING (VALUES", rows, text, AmbiguousMerge)
+
+    def bag_merge_twice(self) -> Statement:
+        there = list(self.model.working.bag)
+        if not there:
+            return self.bag_insert()
+        x, y = self.random.choice(there)
+        rows = [(x, y, self.random.choice([y, *STRINGS])) for _ in range(2)]
+        text = ") AS s(x, y, z) ON t.x <=> s.x AND t.y <=> s.y WHEN MATCHED THEN UPDATE SET y = s.z"
+        return _refused("MERGE INTO g AS t USING (VALUES", rows, text, AmbiguousMerge)
+
+    def bag_merge(self) -> Statement:
+        """All rows with a number get a text; a number that none has comes with it."""
+        bag, number, text = self.model.working.bag, self._value(), self.random.choice(STRINGS)
+        met = {row: count for row, count in bag.items() if row[0] == number}
+        self.model.working.bag = Counter({row: count for row, count in bag.items() if row not in met})
+        self.model.working.bag[(number, text)] += sum(met.values()) or 1
+        source = f"(SELECT INT({_sql(number)}) AS x, STRING({_sql(text)}) AS y) AS s"
+        clauses = "WHEN MATCHED THEN UPDATE SET y = s.y WHEN NOT MATCHED THEN INSERT *"
+        return lambda tx: tx.sql(f"MERGE INTO g AS t USING {source} ON t.x <=> s.x {clauses}")
+
     def bag_insert(self) -> Statement:
         rows = [self._row() for _ in range(self.random.randint(1, 4))]
         self.model.working.bag.update(rows)
@@ -204,6 +249,16 @@ class Generator:
         self.model.working.bag = Counter({row: count for row, count in bag.items() if count})
         frame = self.spark.createDataFrame(changes, "x INT, y STRING, weight INT")
         return lambda tx: tx.apply("g", frame)
+
+
+def _refused(before: str, rows: list[Row], after: str, error: type[MatviewError]) -> Statement:
+    values = ", ".join(f"({', '.join(map(_sql, row))})" for row in rows)
+
+    def run(tx: MaintenanceTransaction) -> None:
+        with pytest.raises(error):
+            tx.sql(f"{before} {values}{after}")
+
+    return run
 
 
 def _sql(value: object) -> str:

@@ -14,6 +14,8 @@ from tests.queries.tables import TABLES, Row, Signed, world
 import matview
 from matview import Settings
 from matview.errors import NotIncremental, TableExists, UnknownTable, UnsupportedStatement
+from matview.maintain import run
+from matview.storage.changes import changes
 
 # folds after nearly every transaction, files removed at once
 EAGER = Settings(fold_files=2, fold_least=4, fold_share=0.2, file_retention=0.0)
@@ -75,11 +77,11 @@ def test_views_follow_a_random_history(warehouse: matview.Warehouse) -> None:
     with warehouse.transaction() as tx:
         for table, signed in made.change.items():
             apply(tx, warehouse, table, signed)
-    changes: list[Callable[[matview.MaintenanceTransaction], object]] = [
+    later: list[Callable[[matview.MaintenanceTransaction], object]] = [
         lambda tx: tx.sql("UPDATE orders SET amount = coalesce(amount, 0) + 1, city = 'Bergen' WHERE paid"),
         lambda tx: tx.sql("DELETE FROM orders"),
     ]
-    for change in [lambda _: None, *changes]:
+    for change in [lambda _: None, *later]:
         with warehouse.transaction() as tx:
             change(tx)
         warehouse.gc()
@@ -135,6 +137,38 @@ def test_a_column_that_is_not_read_costs_nothing(sales: matview.Warehouse) -> No
     assert jobs(sales, lambda: sales.refresh("by_city")) == 0
     assert sales.catalog.version().current_vn == version
     assert [v.behind for v in sales.views()] == [0], "it has come as far as its table"
+
+
+@pytest.mark.conforms("C17")
+def test_a_value_under_a_sum_is_one_entry(sales: matview.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that the change brings into the plan: one for an update of what is added up, two for one of a key."""
+    text = "SELECT c.city, sum(s.amount * 2) AS t, count(s.note) AS n FROM sales s JOIN by_city c ON s.city = c.city"
+    sales.sql(f"CREATE MATERIALIZED VIEW joined AS {text} WHERE s.id > 0 GROUP BY c.city")
+    entries: list[int] = []
+
+    def counted(*arguments: Any) -> Any:
+        found = changes(*arguments)
+        entries.append(found.count())
+        return found
+
+    monkeypatch.setattr(run, "changes", counted)
+    for change, expected in {
+        "UPDATE sales SET amount = amount + 1, note = NULL WHERE id < 3": 2,
+        "UPDATE sales SET note = 'back', amount = NULL WHERE id = 1": 1,
+        "UPDATE sales SET city = 'Rome' WHERE id = 1": 2,
+    }.items():
+        sales.sql(change)
+        entries.clear()
+        with sales.transaction() as tx:
+            tx.refresh("by_city", mode="delta")
+        if "amount" in change:
+            assert entries == [expected]
+        assert_right(sales, "by_city")
+    sales.refresh("joined", mode="delta")
+    sales.sql("UPDATE sales SET amount = 9 WHERE id = 2")
+    with sales.transaction() as tx:
+        tx.refresh("joined", mode="delta")
+    assert_right(sales, "joined", "by_city")
 
 
 def test_nothing_new_costs_nothing(sales: matview.Warehouse) -> None:

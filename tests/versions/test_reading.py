@@ -11,7 +11,7 @@ from sqlglot import exp
 from matview.algebra.schema import Column, Schema
 from matview.versions.decide import read
 from matview.versions.expiry import table_expired
-from matview.versions.facts import Facts
+from matview.versions.facts import BROADCAST_ROWS, Facts
 from matview.versions.layout import LEVEL, RID, Layout
 from matview.versions.rewrite import reading
 from matview.versions.text import spark_text
@@ -112,6 +112,12 @@ def test_a_revived_tuple_is_read_through_its_deletion_though_every_last_change_i
 )
 def test_what_the_facts_rule_out_is_left_out(facts: Facts, text: str) -> None:
     assert spark_text(reading(SMALL, 4, facts, STORED, OVERLAY)) == text
+
+
+@pytest.mark.parametrize(("rows", "hinted"), [(BROADCAST_ROWS, True), (BROADCAST_ROWS + 1, False)])
+def test_only_a_small_overlay_is_sent_everywhere(rows: int, hinted: bool) -> None:
+    facts = Facts((4, 3), 2, has_overlay=True, overlay_rows=rows)
+    assert ("BROADCAST" in spark_text(reading(SMALL, 4, facts, STORED, OVERLAY))) is hinted
 
 
 @pytest.mark.conforms("Q11")

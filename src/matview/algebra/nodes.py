@@ -20,6 +20,9 @@ from matview.algebra.schema import Field
 WEIGHT = "__weight"
 """The column of a change that says how often a row comes (positive) or goes (negative)."""
 
+OLD_SUFFIX, UPDATES = "~old", "__updates"
+"""A change may tell an update as one row: old values stand in columns of this suffix, and 1 in `__updates`."""
+
 
 class BadNode(ValueError):
     """A node that cannot be: a mistake in this program, never in a user's text."""

@@ -56,6 +56,7 @@ def _audited(warehouse: Warehouse, view: ViewStatus) -> Audited:
 
 
 def _count(warehouse: Warehouse, name: str) -> int:
-    frame = warehouse.run(Query(exp.select("1").from_(exp.to_identifier(name, quoted=True))))
+    table = exp.Table(this=exp.to_identifier(name, quoted=True))
+    frame = warehouse.run(Query(exp.select("1").from_(table)))
     assert isinstance(frame, DataFrame)
     return frame.count()

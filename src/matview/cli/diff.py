@@ -47,4 +47,5 @@ def _remark(warehouse: Warehouse, view: str, cut: bool) -> None:
         note("more rows differ; --limit says how many are shown, --limit 0 all")
     behind = next((v.behind for v in warehouse.views() if v.name.casefold() == view.casefold()), 0)
     if behind:
-        note(f"the tables that {view} reads have changed at {behind} versions since: `matview refresh {view}`")
+        since = "once" if behind == 1 else f"{behind} times"
+        note(f"what {view} reads has changed {since} since it was refreshed: `matview refresh {view}`")

@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.types import NonNegativeInt
 
+from matview.algebra.schema import RESERVED_PREFIX
 from matview.catalog.records import TransactionRecord
 from matview.cli.durations import moment, shown
 from matview.cli.rows import write_table
@@ -38,10 +39,14 @@ def _row(record: TransactionRecord) -> tuple[object, ...]:
 
 
 def _tables(summary: object) -> str:
-    """`sales +3 ~1 -2`: rows inserted, updated and deleted."""
+    """`sales +3 ~1 -2`: rows inserted, updated and deleted; hidden parts of views are left out."""
     if not isinstance(summary, dict):
         return ""
-    return ", ".join(" ".join([str(name), *_counts(counts)]) for name, counts in summary.items())
+    return ", ".join(
+        " ".join([str(name), *_counts(counts)])
+        for name, counts in summary.items()
+        if not str(name).startswith(RESERVED_PREFIX)
+    )
 
 
 def _counts(counts: object) -> list[str]:

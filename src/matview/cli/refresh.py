@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from matview.catalog.records import RefreshRecord
 from matview.cli.durations import shown
 from matview.cli.opened import open_here
 from matview.cli.report import UsageError
 from matview.cli.rows import write_table
 from matview.cli.texts import announce, write_json
 from matview.cli.where import HERE, Where
+from matview.maintain.refresh import Mode
 from matview.reading.views import refreshes_at
 from matview.warehouse import Warehouse
 
@@ -23,7 +25,10 @@ NOTHING = "up to date"
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """`strategy` has one word for each way in which the view and its hidden parts were refreshed."""
+    """`strategy` has one word for each way in which the view and its hidden parts were refreshed.
+
+    `seconds` are what its own steps took; those of several views run side by side.
+    """
 
     view: str
     strategy: str
@@ -43,30 +48,31 @@ def refresh(
         raise UsageError("which views?", help="name some, or give --all")
     with open_here(where) as warehouse:
         names = [view.name for view in warehouse.views()] if all else list(dict.fromkeys(views))
-        done = _refreshed(warehouse, names, full) if names else []
+        done = _refreshed(warehouse, names, "full" if full else "auto") if names else []
     if json:
         write_json(done)
     else:
-        write_table(COLUMNS, [(r.view, r.strategy, r.rows, shown(r.seconds), r.version) for r in done])
+        write_table(COLUMNS, [(r.view, r.strategy, r.rows, _took(r), r.version) for r in done])
 
 
-def _refreshed(warehouse: Warehouse, names: list[str], full: bool) -> list[Refreshed]:
+def _took(refreshed: Refreshed) -> str:
+    return shown(refreshed.seconds) if refreshed.seconds else ""
+
+
+def _refreshed(warehouse: Warehouse, names: list[str], mode: Mode) -> list[Refreshed]:
     """All of them at one version, or none."""
-    seconds = []
     with warehouse.transaction() as tx:
-        for place, name in enumerate(names, 1):
-            announce(f"refreshing {name} ({place} of {len(names)}) …")
-            began = time.perf_counter()
-            tx.refresh(name, full=full)
-            seconds.append(time.perf_counter() - began)
+        announce(f"refreshing {', '.join(names)} …")
+        tx.refresh(*names, mode=mode)
         announce("committing …")
         version = tx.commit().version
-    current = warehouse.catalog.version().current_vn if version is None else version
-    return [_told(warehouse, name, took, version, current) for name, took in zip(names, seconds, strict=True)]
+    if version is None:
+        current = warehouse.catalog.version().current_vn
+        return [Refreshed(name, NOTHING, 0, 0.0, current) for name in names]
+    return [_told(name, refreshes_at(warehouse.catalog, name, version), version) for name in names]
 
 
-def _told(warehouse: Warehouse, view: str, took: float, version: int | None, current: int) -> Refreshed:
-    records = () if version is None else refreshes_at(warehouse.catalog, view, version)
+def _told(view: str, records: Sequence[RefreshRecord], version: int) -> Refreshed:
     ways = ", ".join(dict.fromkeys(record.strategy for record in records))
     rows = sum(record.rows for record in records if record.view.casefold() == view.casefold())
-    return Refreshed(view, ways or NOTHING, rows, took, current)
+    return Refreshed(view, ways or NOTHING, rows, sum(record.seconds for record in records), version)

@@ -10,14 +10,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from matview.catalog.records import TableRecord
-from matview.cli.rows import Format, Row, write_rows
-from matview.cli.texts import note, say
+from matview.cli.rows import ENDLESS, Format, Row, write_rows
+from matview.cli.texts import note, say, shortened
 from matview.maintain.transaction import Outcome
 from matview.reading.views import ViewStatus
 from matview.spark.errors import translate, translated
 from matview.sql import statements as st
 
 TABLE_LIMIT = 1000  # a table on a screen is for people; programs get all of it
+REASON = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +94,13 @@ def show_tables(tables: Sequence[TableRecord], look: Look) -> None:
 
 
 def show_views(views: Sequence[ViewStatus], look: Look) -> None:
-    rows = [(v.name, v.policy, ", ".join(v.reads), v.behind, v.strategy, v.reason or "") for v in views]
+    most = REASON if look.format == "table" else ENDLESS
+    rows = [
+        (v.name, v.policy, ", ".join(v.reads), v.behind, v.strategy, shortened(v.reason or "", most)) for v in views
+    ]
     write_rows(("view", "policy", "reads", "behind", "last strategy", "computed anew because"), rows, look.format)
 
 
 def show_columns(table: TableRecord, look: Look) -> None:
-    rows = [(c.name, c.type, c.nullable, c.name in table.schema.key) for c in table.schema.columns]
+    rows = [(c.name, c.type, c.nullable, c.name in table.schema.key) for c in table.schema.columns if not c.hidden]
     write_rows(("column", "type", "nullable", "key"), rows, look.format)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from typing import Annotated
 
@@ -11,7 +10,7 @@ from cyclopts import Parameter
 from matview.catalog.records import Lease, SessionRecord
 from matview.cli.durations import moment, shown
 from matview.cli.rows import write_table
-from matview.cli.texts import say, write_json
+from matview.cli.texts import say, shortened, write_json
 from matview.cli.where import HERE, Where
 from matview.reading.status import Outlook, Status, TableStatus, outlook, status_of
 from matview.reading.views import ViewStatus
@@ -81,15 +80,8 @@ def _table(table: TableStatus) -> tuple[object, ...]:
 
 def _view(view: ViewStatus) -> tuple[object, ...]:
     took = shown(view.seconds) if view.strategy else ""
-    behind = f"{view.behind} versions" if view.behind else "nothing"
-    last = view.strategy or "none yet"
-    return (view.name, view.policy, last, took, behind, view.refreshed_vn, shortened(view.reason or ""))
-
-
-def shortened(reason: str) -> str:
-    """What went wrong, without the code before it and the help after it."""
-    first = re.sub(r"^\[MV\d+\] (at \S+ )?", "", reason.split("\n", 1)[0])
-    return first if len(first) <= REASON else f"{first[: REASON - 1]}…"
+    last, reason = view.strategy or "none yet", shortened(view.reason or "", REASON)
+    return (view.name, view.policy, last, took, view.behind, view.refreshed_vn, reason)
 
 
 def _session(session: SessionRecord, status: Status) -> tuple[object, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import sys
 from dataclasses import asdict, is_dataclass
 from math import isfinite
@@ -24,6 +25,12 @@ def announce(text: str) -> None:
     """What is being done, for somebody who waits for it at a terminal."""
     if sys.stderr.isatty():
         note(text)
+
+
+def shortened(error: str, most: int) -> str:
+    """The text of an error without the code before it and the help after it, in so many letters."""
+    what = re.sub(r"^\[MV\d+\] (at \S+ )?", "", error.split("\n", 1)[0])
+    return what if len(what) <= most else f"{what[: most - 1]}…"
 
 
 def write_json(value: object) -> None:

@@ -31,14 +31,25 @@ def _term(node: Join, deltas: Deltas, i: int) -> Node:
             continue
         signed = delta if j == i else before(part, delta)
         assert signed is not None
-        weights.append(f"{WEIGHT}.{j}")
+        weights.append(f"{WEIGHT}.d" if j == i else f"{WEIGHT}.{j}")
         parts.append(Project(signed, (*kept(columns(signed)), (weights[-1], column(WEIGHT)))))
     first = parts.pop(i)
     product: exp.Expr = column(weights[0])
     for weight in weights[1:]:
         product = exp.Mul(this=product, expression=column(weight))
-    joined = Join(along(first, parts, node.on), node.on)
+    joined = two_by_two(along(first, parts, node.on), node.on)
     return Project(joined, (*kept(node.names), (WEIGHT, product)))
+
+
+def two_by_two(parts: tuple[Node, ...], on: tuple[exp.Expr, ...]) -> Node:
+    """The join as joins of two, from the left: what two terms, or two views, have in common is then one expression."""
+    joined, waiting = parts[0], on
+    for part in parts[1:]:
+        known = {*joined.names, *part.names}
+        ready = tuple(condition for condition in waiting if columns_in(condition) <= known)
+        waiting = tuple(condition for condition in waiting if condition not in ready)
+        joined = Join((joined, part), ready)
+    return joined
 
 
 def along(first: Node, others: list[Node], on: tuple[exp.Expr, ...]) -> tuple[Node, ...]:

@@ -131,7 +131,8 @@ def _join_formula(node: Join, side: Side, changed: Collection[str], sites: Sites
     e, f = node.parts
     side_e, side_f = _formula(e, side, changed, sites), _formula(f, side, changed, sites)
     at_e, at_f = sites(e), sites(f)
-    either = at_e if at_e == at_f else f"{at_e},{at_f}"
+    either = sites(node)
+    side_e, side_f = _operand(side_e), _operand(side_f)
     terms = []
     if side_e and side_f:
         terms.append(f"({side_e} ⋈{either} {side_f})")
@@ -142,8 +143,23 @@ def _join_formula(node: Join, side: Side, changed: Collection[str], sites: Sites
     return " ∪dw ".join(terms)
 
 
+def _operand(formula: str) -> str:
+    """A union stands in parentheses."""
+    return f"({formula})" if " ∪dw " in formula and not _is_one(formula) else formula
+
+
+def _is_one(formula: str) -> bool:
+    """The first parenthesis is closed by the last character."""
+    depth = 0
+    for place, character in enumerate(formula):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and place < len(formula) - 1 and character == ")":
+            return False
+    return formula.endswith(")")
+
+
 def _without(node: Node, changed: Collection[str], sites: Sites) -> str:
-    added = _formula(node, "ADD", changed, sites)
+    added = _operand(_formula(node, "ADD", changed, sites))
     state = _state(node, sites)
     return f"({state} −{sites(node)} {added})" if added else state
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from matview.algebra.schema import Schema
 from matview.catalog.records import Edge, RefreshRecord, ViewRecord
-from matview.maintain.definitions import Lookup, Run
+from matview.maintain.definitions import Definitions, Lookup, Run
 from matview.maintain.tables import WorkingTables
 from matview.storage.runtime import Runtime
 
@@ -34,6 +34,7 @@ class Context:
     tables: WorkingTables
     notes: Notes
     query: Run
+    definitions: Definitions
 
     @property
     def lookup(self) -> Lookup:

@@ -15,8 +15,9 @@ from matview.algebra.schema import Field, Schema
 from matview.errors import BadDefinition, NotIncremental
 from matview.plan.definition import Part, parts_of, refuse_if_whole
 from matview.sql.lower import lower
+from matview.sql.parse import parse_one
 from matview.sql.render import query as rendered
-from matview.sql.statements import RefreshPolicy
+from matview.sql.statements import Query, RefreshPolicy
 from matview.storage.engine import Engine, relation, relation_name
 from matview.versions.references import table_references
 
@@ -40,10 +41,42 @@ class Lookup:
         return Schema(shown, key)
 
 
-def defined(
-    lookup: Lookup, name: str, query: exp.Expr, columns: tuple[str, ...], policy: RefreshPolicy
-) -> tuple[tuple[Part, ...], str | None]:
-    """What is stored for a view, and why it cannot be maintained from changes, if so."""
+Defined = tuple[tuple[Part, ...], str | None]
+"""What is stored for a view, and why it cannot be maintained from changes, if so."""
+
+REMEMBERED = 500
+
+
+class Definitions:
+    """What a process remembers of views.
+
+    What was found out about a view's text once holds as long as the text and the tables it reads stay the same. The
+    first refresh by a strategy compiles code that later ones use: its time says nothing about theirs.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[object, Defined] = {}
+        self._warm: set[tuple[str, str]] = set()
+
+    def is_warm(self, name: str, strategy: str) -> bool:
+        """The part has been refreshed by that strategy before, in this process; from now on it has."""
+        known = (name, strategy) in self._warm
+        self._warm.add((name, strategy))
+        return known
+
+    def of(self, lookup: Lookup, name: str, text: str, columns: tuple[str, ...], policy: RefreshPolicy) -> Defined:
+        statement = parse_one(text)
+        assert isinstance(statement, Query)
+        tables = tuple(sorted({lookup.table(r) for r in table_references(statement.query)}, key=lambda t: t[0]))
+        known = (name, text, columns, policy, tables)
+        if known not in self._known:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known[known] = defined(lookup, name, statement.query, columns, policy)
+        return self._known[known]
+
+
+def defined(lookup: Lookup, name: str, query: exp.Expr, columns: tuple[str, ...], policy: RefreshPolicy) -> Defined:
     try:
         node: Node = normalised(lower(query, lookup.schema))
         refuse_if_whole(node)

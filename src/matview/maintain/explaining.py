@@ -73,9 +73,7 @@ class _Explaining:
             waits[name] = pending(self._runtime.catalog.views.log(parent.id, consumed))
         if not any(p.entries for p in waits.values()):
             return self._supposed(part, view.policy, reason)
-        tables = {
-            name: replace(self._facts(name), changed=w.rows, only_inserts=w.only_inserts) for name, w in waits.items()
-        }
+        tables = {name: waiting.beside(self._facts(name)) for name, waiting in waits.items()}
         past = self._runtime.catalog.views.refreshes(part.name)
         situation = Situation(tables, self._facts(part.name), view.policy, past)
         readings = {name: self._reading(name, waits[name]) for name in part.reads}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matview.catalog.records import LogEntry
+from matview.plan.cost import TableFacts
 from matview.storage.snapshot import DataFile, Level
 
 
@@ -27,6 +28,15 @@ class Pending:
     @property
     def only_inserts(self) -> bool:
         return not any(e.updated or e.deleted for e in self.entries)
+
+    @property
+    def updated(self) -> frozenset[str]:
+        """The columns that updates touched."""
+        return frozenset[str]().union(*(e.columns for e in self.entries))
+
+    def beside(self, facts: TableFacts) -> TableFacts:
+        """What is known about the table, and how it changed."""
+        return replace(facts, changed=self.rows, only_inserts=self.only_inserts, updated=self.updated)
 
     def matters(self, columns: Collection[str] | None) -> bool:
         """Rows came or went, or a column was updated that is read; None: nobody knows which are."""

@@ -1,80 +1,212 @@
-"""Bringing a view up to date: what changed, which strategy, one step per stored relation.
+"""Bringing views up to date: what changed, which strategy, one step per stored relation.
 
-refresh(v):  the views that v reads, then its hidden parts in order, then v itself
+refresh(v, ..):  the views that they read, then hidden parts, then the views themselves, level by level;
+                 the steps of a level have no need of one another: what they have in common is computed once,
+                 then they run side by side
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from matview.algebra.nodes import Scan, walk
+from matview.algebra.schema import RESERVED_PREFIX
 from matview.catalog.records import LogEntry, RefreshRecord
 from matview.errors import UnknownTable
 from matview.maintain import run
 from matview.maintain.context import Context
-from matview.maintain.definitions import defined
 from matview.maintain.pending import Pending, pending
 from matview.maintain.views import note_edge
 from matview.maintain.working import Counts, Working
 from matview.plan.choice import Situation, choose
 from matview.plan.cost import TableFacts
 from matview.plan.definition import Part
+from matview.plan.sharing import share, widened
 from matview.plan.steps import Apply, Merge, Rebuild, Step
-from matview.sql.parse import parse_one
-from matview.sql.statements import Query
+from matview.storage.engine import named_table
+from matview.storage.snapshot import DataFile
+
+SIDE_BY_SIDE = 4
 
 
-def refresh(context: Context, name: str, *, forced: str | None = None) -> Counts:
-    """The view equals its query over the tables as this transaction sees them."""
-    view = context.tables[name]
-    if view.view is None:
-        raise UnknownTable(f"{name} is a table, not a materialized view", help="`SHOW MATERIALIZED VIEWS` lists them")
+Mode = Literal["auto", "delta", "affected", "full"]
+"""Which strategy: the cheapest, or the one that is named, where it applies."""
+
+
+def refresh(context: Context, names: Sequence[str], mode: Mode = "auto") -> Counts:
+    """Each view equals its query over the tables as this transaction sees them."""
     counts = Counts()
-    for part, working in _parts(context, view):
-        for parent in sorted(part.reads):
-            above = context.tables[parent]
-            if above.view is not None and above.view.owner_id is None:
-                counts += refresh(context, parent)
-        counts += _refresh_part(context, part, working, forced)
+    for level in _levels(context, names):
+        counts += _refresh_level(context, level, mode)
     return counts
+
+
+# the order ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A part and the table that holds it."""
+
+    part: Part
+    working: Working
+
+
+def _levels(context: Context, names: Iterable[str]) -> list[list[_Target]]:
+    """The parts of the views and of all views above them; each level reads only those before it."""
+    depth: dict[str, int] = {}
+    targets: dict[str, _Target] = {}
+
+    def visit(name: str) -> int:
+        """How deep a table is; views are taken in on the way."""
+        working = context.tables[name]
+        if working.view is None:
+            return 0
+        if working.table.name not in depth:
+            for part, stored in _parts(context, working):
+                depth[part.name] = 1 + max((visit(parent) for parent in part.reads), default=0)
+                targets[part.name] = _Target(part, stored)
+        return depth[working.table.name]
+
+    for name in names:
+        if context.tables[name].view is None:
+            raise UnknownTable(f"{name} is a table, not a materialized view", help="`SHOW MATERIALIZED VIEWS`")
+        visit(name)
+    levels: dict[int, list[_Target]] = {}
+    for name, target in targets.items():
+        levels.setdefault(depth[name], []).append(target)
+    return [levels[number] for number in sorted(levels)]
 
 
 def _parts(context: Context, view: Working) -> list[tuple[Part, Working]]:
     """What is stored for a view, as its query says today."""
     assert view.view is not None
-    statement = parse_one(view.view.query)
-    assert isinstance(statement, Query)
-    parts, _ = defined(context.lookup, view.table.name, statement.query, view.table.schema.visible, view.view.policy)
+    if view.view.owner_id is not None:
+        return []
+    written, shown = view.view, view.table.schema.visible
+    parts, _ = context.definitions.of(context.lookup, view.table.name, written.query, shown, written.policy)
     stored = {w.table.name: w for w in (*context.tables.owned(view.table.id), view)}
     return [(part, stored[part.name]) for part in parts]
 
 
-def _changes(context: Context, part: Part, working: Working) -> dict[str, Pending]:
+# a level --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """What is to be done to a target, and why."""
+
+    target: _Target
+    step: Step
+    situation: Situation
+    changed: run.Changed
+
+
+def _refresh_level(context: Context, level: list[_Target], mode: Mode) -> Counts:
+    """Decide for all, then do."""
+    planned = [p for target in level if (p := _planned(context, target, mode)) is not None]
+    counts = _run_together(context, planned) if planned else Counts()
+    for target in level:
+        for parent in target.part.reads:
+            note_edge(context, context.tables[parent], context.tables[target.part.name])
+    return counts
+
+
+def _planned(context: Context, target: _Target, mode: Mode) -> _Planned | None:
+    """None if nothing that matters has changed."""
+    changed = _changes(context, target)
+    if _is_taken_over_partly(context, target):
+        mode = "full"
+    if not changed and mode != "full":
+        return None
+    situation = _situation(context, target, changed)
+    files = {name: change.files for name, change in changed.items()}
+    return _Planned(target, choose(target.part, situation, mode), situation, files)
+
+
+def _run_together(context: Context, planned: list[_Planned]) -> Counts:
+    """Steps run side by side; what they have in common is computed before."""
+    common = run.Common()
+    try:
+        work = [task for group in _of_the_same_changes(planned) for task in _prepared(context, group, common)]
+        if len(work) == 1:
+            return _timed(context, work[0], common)
+        with ThreadPoolExecutor(SIDE_BY_SIDE, "matview-refresh") as pool:
+            return sum(pool.map(lambda task: _timed(context, task, common), work), Counts())
+    finally:
+        common.let_go()
+
+
+def _of_the_same_changes(planned: list[_Planned]) -> list[list[_Planned]]:
+    """Views that have come equally far see the same changes of a table; only those can share them."""
+    groups: list[tuple[dict[str, tuple[DataFile, ...]], list[_Planned]]] = []
+    for one in planned:
+        for files, group in groups:
+            if all(files.get(name, found) == found for name, found in one.changed.items()):
+                files.update(one.changed)
+                group.append(one)
+                break
+        else:
+            groups.append((dict(one.changed), [one]))
+    return [group for _, group in groups]
+
+
+def _prepared(context: Context, group: list[_Planned], common: run.Common) -> list[tuple[_Planned, Step]]:
+    """The steps of a group, over relations that are computed here, once for all of them."""
+    alike = _alike(context, group) if len(group) > 1 else group
+    shared = share([p.step.node for p in alike], prefix=f"__shared_{len(common)}")
+    files = {name: found for p in alike for name, found in p.changed.items()}
+    for name, node in shared.first:
+        common.add(name, run.result(context, node, files, common))
+    return [(p, p.step.over(node)) for p, node in zip(alike, shared.nodes, strict=True)]
+
+
+def _alike(context: Context, planned: list[_Planned]) -> list[_Planned]:
+    """The same steps over parts that read the same columns of the same tables."""
+    names = {name for p in planned for name in p.target.part.reads if not name.startswith(RESERVED_PREFIX)}
+    schemas = {name: context.lookup.schema(named_table(name)) for name in names}
+    wide = widened([p.target.part for p in planned], schemas)
+    return [replace(p, step=choose(part, p.situation, p.step.strategy)) for p, part in zip(planned, wide, strict=True)]
+
+
+def _timed(context: Context, task: tuple[_Planned, Step], common: run.Common) -> Counts:
+    planned, step = task
+    began = time.perf_counter()
+    counts = _run(context, step, planned.target, planned.changed, common)
+    seconds = time.perf_counter() - began
+    name = planned.target.part.name
+    expected = planned.step.cost if context.definitions.is_warm(name, step.strategy) else 0.0
+    record = RefreshRecord(name, context.version, step.strategy, expected, seconds, counts.total)
+    context.notes.refreshes.append(record)
+    return counts
+
+
+def _run(context: Context, step: Step, target: _Target, changed: run.Changed, common: run.Common) -> Counts:
+    match step.action:
+        case Apply():
+            return run.applied(context, target.working, step.action, changed, common)
+        case Merge():
+            return run.merged(context, target.working, step.action, changed, common)
+        case Rebuild():
+            return run.rebuilt(context, target.working, target.part)
+
+
+# what changed ---------------------------------------------------------------------------------------------------------
+
+
+def _changes(context: Context, target: _Target) -> dict[str, Pending]:
     """The tables whose changes matter to a part."""
-    columns = _columns_read(part)
+    columns = _columns_read(target.part)
     found = {}
-    for parent in part.reads:
-        change = pending(_entries(context, context.tables[parent], working))
+    for parent in target.part.reads:
+        change = pending(_entries(context, context.tables[parent], target.working))
         if change.matters(columns.get(parent)):
             found[parent] = change
     return found
-
-
-def _entries(context: Context, parent: Working, child: Working) -> Iterator[LogEntry]:
-    """What was committed since the child looked, and what this transaction has staged."""
-    ids = (parent.table.id, child.table.id)
-    if ids not in context.notes.seen and ids in context.tables.edges:
-        yield from context.runtime.catalog.views.log(parent.table.id, context.tables.edges[ids].consumed)
-    if parent.staged and context.notes.seen.get(ids) != parent.statements:
-        yield parent.log_entry()
-
-
-def _is_taken_over_partly(context: Context, part: Part, working: Working) -> bool:
-    """Within one transaction a table's changes are told as one: a part of them cannot be taken away again."""
-    parents = [context.tables[parent] for parent in part.reads]
-    seen = [(context.notes.seen.get((p.table.id, working.table.id)), p.statements) for p in parents if p.staged]
-    return any(then is not None and then != now for then, now in seen)
 
 
 def _columns_read(part: Part) -> dict[str, set[str]]:
@@ -86,42 +218,31 @@ def _columns_read(part: Part) -> dict[str, set[str]]:
     return read
 
 
-def _refresh_part(context: Context, part: Part, working: Working, forced: str | None) -> Counts:
-    changed = _changes(context, part, working)
-    if _is_taken_over_partly(context, part, working):
-        forced = "full"
-    counts = Counts()
-    if changed or forced is not None:
-        step = choose(part, _situation(context, part, working, changed), forced)
-        began = time.perf_counter()
-        counts = _run(context, step, working, {name: change.files for name, change in changed.items()})
-        seconds = time.perf_counter() - began
-        record = RefreshRecord(part.name, context.version, step.strategy, step.cost, seconds, counts.total)
-        context.notes.refreshes.append(record)
-    for parent in part.reads:
-        note_edge(context, context.tables[parent], context.tables[part.name])
-    return counts
+def _entries(context: Context, parent: Working, child: Working) -> Iterator[LogEntry]:
+    """What was committed since the child looked, and what this transaction has staged."""
+    ids = (parent.table.id, child.table.id)
+    if ids not in context.notes.seen and ids in context.tables.edges:
+        yield from context.runtime.catalog.views.log(parent.table.id, context.tables.edges[ids].consumed)
+    if parent.staged and context.notes.seen.get(ids) != parent.statements:
+        yield parent.log_entry()
 
 
-def _situation(context: Context, part: Part, working: Working, changed: dict[str, Pending]) -> Situation:
-    assert working.view is not None
-    tables = {name: _facts(context.tables[name], changed.get(name)) for name in part.reads}
-    earlier = context.runtime.catalog.views.refreshes(part.name)
-    return Situation(tables, _facts(working, None), working.view.policy, earlier)
+def _is_taken_over_partly(context: Context, target: _Target) -> bool:
+    """Within one transaction a table's changes are told as one: a part of them cannot be taken away again."""
+    parents = [context.tables[parent] for parent in target.part.reads]
+    child = target.working.table.id
+    seen = [(context.notes.seen.get((p.table.id, child)), p.statements) for p in parents if p.staged]
+    return any(then is not None and then != now for then, now in seen)
+
+
+def _situation(context: Context, target: _Target, changed: dict[str, Pending]) -> Situation:
+    assert target.working.view is not None
+    tables = {name: _facts(context.tables[name], changed.get(name)) for name in target.part.reads}
+    earlier = context.runtime.catalog.views.refreshes(target.part.name)
+    return Situation(tables, _facts(target.working, None), target.working.view.policy, earlier)
 
 
 def _facts(working: Working, change: Pending | None) -> TableFacts:
     files = working.current.files
-    moved = 0 if change is None else change.rows
-    only_inserts = change is None or change.only_inserts
-    return TableFacts(sum(f.rows for f in files), sum(f.size for f in files), moved, only_inserts)
-
-
-def _run(context: Context, step: Step, working: Working, changed: run.Changed) -> Counts:
-    match step.action:
-        case Apply():
-            return run.applied(context, working, step.action, changed)
-        case Merge():
-            return run.merged(context, working, step.action, changed)
-        case Rebuild():
-            return run.rebuilt(context, working, step.part)
+    size = TableFacts(sum(f.rows for f in files), sum(f.size for f in files))
+    return size if change is None else change.beside(size)

@@ -28,7 +28,32 @@ Changed = Mapping[str, tuple[DataFile, ...]]
 """For each table that changed, the files that hold its changed tuples."""
 
 
-def result(context: Context, node: Node, changed: Changed) -> DataFrame:
+class Common:
+    """Relations that several steps use, each computed once."""
+
+    def __init__(self) -> None:
+        self._frames: dict[str, DataFrame] = {}
+
+    def add(self, name: str, rows: DataFrame) -> None:
+        """Computed now, so that the plans that use it know its size."""
+        self._frames[name] = rows.persist()
+        self._frames[name].count()
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def get(self, name: str) -> DataFrame | None:
+        return self._frames.get(name)
+
+    def let_go(self) -> None:
+        for frame in self._frames.values():
+            frame.unpersist()
+
+
+NOTHING_COMMON = Common()
+
+
+def result(context: Context, node: Node, changed: Changed, common: Common = NOTHING_COMMON) -> DataFrame:
     """The rows of a node: tables in the transaction's own state, changes from the files that hold them."""
     bound: dict[str, DataFrame] = {}
 
@@ -42,7 +67,9 @@ def result(context: Context, node: Node, changed: Changed) -> DataFrame:
                 return relation(made)
             case Stored(view, fields):
                 made = relation_name()
-                bound[made] = _stored(context.tables[view], tuple(f.name for f in fields))
+                shared = common.get(view)
+                names = tuple(f.name for f in fields)
+                bound[made] = _stored(context.tables[view], names) if shared is None else shared
                 return relation(made)
 
     return context.query(query(node, name), bound)
@@ -78,14 +105,16 @@ def rebuilt(context: Context, working: Working, part: Part) -> Counts:
     return filled(context, new, part)
 
 
-def applied(context: Context, working: Working, action: Apply, changed: Changed) -> Counts:
+def applied(
+    context: Context, working: Working, action: Apply, changed: Changed, common: Common = NOTHING_COMMON
+) -> Counts:
     """A signed bag is added to what is stored."""
-    return stage(working, rows.applied_net(working, result(context, action.change, changed)))
+    return stage(working, rows.applied_net(working, result(context, action.change, changed, common)))
 
 
-def merged(context: Context, working: Working, action: Merge, changed: Changed) -> Counts:
+def merged(context: Context, working: Working, action: Merge, changed: Changed, common: Common) -> Counts:
     """Rows are put together with the stored ones of the same key."""
-    new = result(context, action.rows, changed)
+    new = result(context, action.rows, changed, common)
     values = {name: _sql(working, value) for name, value in action.values}
     return stage(working, rows.merged(working, new, values, _sql(working, action.gone)))
 

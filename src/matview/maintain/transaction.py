@@ -31,11 +31,12 @@ from matview.errors import (
 )
 from matview.maintain import statements, views
 from matview.maintain.context import Context, Notes
+from matview.maintain.definitions import Definitions
 from matview.maintain.folding import fold_if_due
 from matview.maintain.keeper import LeaseKeeper
 from matview.maintain.policy import AtOnce, CommitPolicy, wait_to_commit
 from matview.maintain.recovery import remove_uncommitted, repair
-from matview.maintain.refresh import refresh
+from matview.maintain.refresh import Mode, refresh
 from matview.maintain.tables import WorkingTables
 from matview.maintain.working import Counts, Working
 from matview.spark.errors import translated
@@ -80,8 +81,10 @@ class MaintenanceTransaction:
         wait: float | None = None,
         policy: CommitPolicy | None = None,
         step: Step | None = None,
+        definitions: Definitions | None = None,
     ) -> None:
         self.runtime = runtime
+        self._definitions = definitions or Definitions()
         self._policy = policy or AtOnce()
         self._step = step or (lambda _: None)
         self._over: str | None = None
@@ -121,7 +124,7 @@ class MaintenanceTransaction:
             case st.CreateTable() | st.DropTable() | st.CreateView() | st.AlterView() | st.DropView():
                 return self._define(statement)
             case st.RefreshView(name, full):
-                return self.refresh(name, full=full)
+                return self.refresh(name, mode="full" if full else "auto")
             case st.Insert():
                 return self._done(statements.insert(self._changeable(statement.table), statement, self.query))
             case st.Update():
@@ -150,15 +153,15 @@ class MaintenanceTransaction:
             case st.DropView():
                 return self._noted(views.drop(self._context, statement))
 
-    def refresh(self, view: str, *, full: bool = False) -> Outcome:
-        """Brings a view up to date, after the views that it reads; `full`: by computing it anew."""
+    def refresh(self, *views: str, mode: Mode = "auto") -> Outcome:
+        """Brings views up to date, after the views that they read; `mode` names a strategy to take where it applies."""
         self._require_open()
         with translated("refreshing a view"):
-            return self._done(refresh(self._context, view, forced="full" if full else None))
+            return self._done(refresh(self._context, views, mode))
 
     @property
     def _context(self) -> Context:
-        return Context(self.runtime, self.version, self.tables, self._notes, self.query)
+        return Context(self.runtime, self.version, self.tables, self._notes, self.query, self._definitions)
 
     def insert(self, table: str, rows: DataFrame) -> Outcome:
         """Rows to add; columns are matched by name, those left out are null."""
@@ -287,7 +290,8 @@ class MaintenanceTransaction:
             self._step(f"table {working.table.name}")
 
     def _changes(self, touched: list[Working], counts: Counts) -> CatalogChanges:
-        per_table = {w.table.name: [w.counts.inserted, w.counts.updated, w.counts.deleted] for w in touched}
+        last = sorted(touched, key=lambda w: not w.dropped)  # a table that takes the place of another has its name
+        per_table = {w.table.name: [w.counts.inserted, w.counts.updated, w.counts.deleted] for w in last}
         return CatalogChanges(
             created=tuple(w.created for w in touched if w.created),
             dropped=tuple(w.table.id for w in touched if w.dropped),

@@ -46,10 +46,10 @@ class Situation:
         return all(facts.only_inserts for facts in self.tables.values())
 
 
-def choose(part: Part, situation: Situation, forced: str | None = None) -> Step:
-    """The step to take; `forced` names the strategy, if that one applies."""
+def choose(part: Part, situation: Situation, mode: str = "auto") -> Step:
+    """The step to take: by the strategy that `mode` names, if that one applies, or else by the cheapest."""
     options = candidates(part, situation)
-    named = [step for step in options if step.strategy == forced]
+    named = [step for step in options if step.strategy == mode]
     if named:
         return named[0]
     if situation.policy == "full":
@@ -65,7 +65,8 @@ def candidates(part: Part, situation: Situation) -> list[Step]:
     changed = situation.changed
     actions: dict[str, Action | None] = {}
     if changed and not part.is_opaque:
-        actions["delta"] = strategies.delta(part, changed, only_inserts=situation.only_inserts)
+        updated = frozenset[str]().union(*(situation.tables[name].updated for name in changed))
+        actions["delta"] = strategies.delta(part, changed, only_inserts=situation.only_inserts, updated=updated)
         actions["affected"] = strategies.affected(part, changed)
     actions["full"] = strategies.full(part)
     return [_priced(part, name, action, situation) for name, action in actions.items() if action is not None]

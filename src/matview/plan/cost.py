@@ -43,12 +43,16 @@ FANOUT = 4.0
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """What is known about a table: how large it is, how many tuples changed, and whether rows only came."""
+    """What is known about a table: how large it is, how many tuples changed, whether rows only came.
+
+    `updated` are the columns that updates touched.
+    """
 
     rows: int
     size: int
     changed: int = 0
     only_inserts: bool = True
+    updated: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

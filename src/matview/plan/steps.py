@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -48,3 +48,20 @@ class Step:
     strategy: str
     action: Action
     cost: float = 0.0
+
+    @property
+    def node(self) -> Node:
+        """What is computed."""
+        match self.action:
+            case Apply(node) | Merge(node) | Rebuild(node):
+                return node
+
+    def over(self, node: Node) -> Step:
+        """The same step, computed another way."""
+        match self.action:
+            case Apply():
+                return replace(self, action=Apply(node))
+            case Merge():
+                return replace(self, action=replace(self.action, rows=node))
+            case Rebuild():
+                return replace(self, action=Rebuild(node))

@@ -17,12 +17,18 @@ from matview.algebra.scalars import call, column, conjunction, number, same, sub
 from matview.delta.derive import change
 from matview.delta.signed import KEY_PREFIX, among, difference, kept, keys, net
 from matview.plan.definition import Part
+from matview.plan.paired import paired
 from matview.plan.steps import NEW, OLD, THERE, Action, Apply, Merge, Rebuild
 from matview.plan.summary import State, Summary
 
 
-def delta(part: Part, changed: Collection[str], *, only_inserts: bool = False) -> Action | None:
-    """What the changes add. None when some aggregate cannot be added to."""
+def delta(
+    part: Part, changed: Collection[str], *, only_inserts: bool = False, updated: Collection[str] = ()
+) -> Action | None:
+    """What the changes add. None when some aggregate cannot be added to.
+
+    `updated` are the columns that updates touched, if one table alone changed; none: updates come as pairs of rows.
+    """
     if part.summary is None:
         moved = change(part.node, changed)
         return None if moved is None else Apply(net(moved))
@@ -31,6 +37,10 @@ def delta(part: Part, changed: Collection[str], *, only_inserts: bool = False) -
         return None
     if part.summary.method == "growing" and not only_inserts:
         return None
+    if updated and len(changed) == 1:
+        (table,) = changed
+        if (found := paired(part.summary, table, updated)) is not None:
+            return _accumulated(*found)
     return _accumulated(part.summary, moved)
 
 

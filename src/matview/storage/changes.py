@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from matview.algebra.nodes import WEIGHT
+from matview.algebra.nodes import OLD_SUFFIX, UPDATES, WEIGHT
 from matview.storage.engine import relation_name
 from matview.storage.snapshot import DataFile, Level
 from matview.storage.table import VersionedTable
@@ -24,6 +24,8 @@ INSERT, UPDATE, DELETE = int(Operation.INSERT), int(Operation.UPDATE), int(Opera
 
 def changes(table: VersionedTable, files: Sequence[DataFile], columns: Sequence[str]) -> DataFrame:
     """The signed bag of some columns' rows; an update that changes none of them is not in it."""
+    if UPDATES in columns:
+        return _select(table, files, _paired(table.layout, columns))
     new = [f for f in files if f.level is Level.BASE]
     touched = [f for f in files if f.level is Level.OVERLAY]
     parts = []
@@ -62,6 +64,20 @@ def _signed(layout: Layout, columns: Sequence[str]) -> str:
     matters = f"{op} <> {UPDATE}{_differing(layout, columns)}"
     inner = f"SELECT {rows} FROM __relation WHERE {op} <= {DELETE} AND ({matters})"
     return f"SELECT {named}w AS {WEIGHT} FROM ({inner}) WHERE w IS NOT NULL"
+
+
+def _paired(layout: Layout, columns: Sequence[str]) -> str:
+    """An update as one row, its old values beside the new; a row that goes has the values it had."""
+    op = layout.op(1)
+    own = [c for c in columns if c != UPDATES and not c.endswith(OLD_SUFFIX)]
+    old = [c for c in columns if c.endswith(OLD_SUFFIX)]
+    gone = f"{op} = {DELETE}"
+    values = [f"CASE WHEN {gone} THEN {quoted(_before(layout, c))} ELSE {quoted(c)} END AS {quoted(c)}" for c in own]
+    values += [f"{quoted(_before(layout, c.removesuffix(OLD_SUFFIX)))} AS {quoted(c)}" for c in old]
+    values.append(f"CASE WHEN {op} = {UPDATE} THEN 1 ELSE 0 END AS {UPDATES}")
+    values.append(f"CASE WHEN {gone} THEN -1L ELSE 1L END AS {WEIGHT}")
+    matters = f"{op} <> {UPDATE}{_differing(layout, [c.removesuffix(OLD_SUFFIX) for c in old])}"
+    return f"SELECT {', '.join(values)} FROM __relation WHERE {op} <= {DELETE} AND ({matters})"
 
 
 def _differing(layout: Layout, columns: Sequence[str]) -> str:

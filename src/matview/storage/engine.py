@@ -158,3 +158,8 @@ def relation_name() -> str:
 
 def relation(name: str) -> exp.Table:
     return exp.Table(this=exp.to_identifier(name))
+
+
+def named_table(name: str) -> exp.Table:
+    """A reference to a table of the warehouse."""
+    return exp.Table(this=exp.to_identifier(name, quoted=True))
