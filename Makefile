@@ -16,13 +16,14 @@ READY := $(VENV)/.ready-$(call key,requirements.lock pyproject.toml)
 
 BENCHES = $(basename $(notdir $(shell grep -l __main__ bench/*.py)))
 
-.PHONY: help demo test test-pure fuzz check format bench docs lock clean
+.PHONY: help demo test test-pure fuzz check format bench docs lock clean tpch
 
 help:
 	@echo "make demo         see it work"
 	@echo "make test         all tests            make test-pure   those without Spark, within a minute"
 	@echo "make fuzz N=20000 random queries, data and changes against a recompute, on two cores"
 	@echo "make check        linters and types    make format      what can be put right by itself"
+	@echo "make tpch ROUNDS=10  the 22 queries of TPC-H as views, audited after every round"
 	@echo "make bench NAME=  one of: $(BENCHES)"
 	@echo "make docs         docs/conformance.md  make lock        requirements.lock    make clean"
 
@@ -49,6 +50,9 @@ check: $(READY)
 format: $(READY)
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
+
+tpch: $(READY)
+	@$(BIN)/python -m tests.tpch.rounds $(or $(ROUNDS),10)
 
 bench: $(READY)
 	@$(if $(filter $(NAME),$(BENCHES)),,echo "which one? make bench NAME=... with one of: $(BENCHES)" >&2; exit 2)
