@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from matview import Settings
 from matview.errors import NotIncremental, TableExists, UnknownTable, UnsupportedStatement
 from matview.maintain import run
 from matview.storage.changes import changes
+from matview.storage.engine import Engine
 
 # folds after nearly every transaction, files removed at once
 EAGER = Settings(fold_files=2, fold_least=4, fold_share=0.2, file_retention=0.0)
@@ -169,6 +171,37 @@ def test_a_value_under_a_sum_is_one_entry(sales: matview.Warehouse, monkeypatch:
     with sales.transaction() as tx:
         tx.refresh("joined", mode="delta")
     assert_right(sales, "joined", "by_city")
+
+
+@pytest.mark.conforms("M17")
+def test_what_views_have_in_common_is_computed_once(sales: matview.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scans of the tables under the views, in the plans that run: together as many as one view needs alone."""
+    sales.sql("CREATE TABLE cities (city STRING, country STRING, PRIMARY KEY (city))")
+    sales.sql("INSERT INTO cities VALUES ('Oslo', 'NO'), ('Rome', 'IT')")
+    joined = "FROM sales JOIN cities ON sales.city = cities.city"
+    sales.sql(f"CREATE MATERIALIZED VIEW rows AS SELECT id, country, note {joined}")
+    sales.sql(f"CREATE MATERIALIZED VIEW sums AS SELECT country, sum(amount) AS total {joined} GROUP BY country")
+    scanned: Counter[str] = Counter()
+    scan = Engine.scan
+
+    def counted(engine: Engine, files: Any, *rest: Any) -> Any:
+        scanned[str(files.uri("")).rsplit("tables/", 1)[1].split("-")[0]] += 1
+        return scan(engine, files, *rest)
+
+    monkeypatch.setattr(Engine, "scan", counted)
+
+    def scans(*views: str) -> int:
+        scanned.clear()
+        tx = sales.transaction()
+        tx.refresh(*views, mode="delta")
+        tx.rollback()
+        return scanned["sales"] + scanned["cities"]
+
+    sales.sql("INSERT INTO sales VALUES (20, 'Oslo', 3, 'x'), (21, 'Rome', 4, 'y')")
+    alone = [scans("rows"), scans("sums")]
+    assert scans("rows", "sums") == max(alone) < sum(alone)
+    sales.refresh("rows", "sums")
+    assert_right(sales, "rows", "sums")
 
 
 def test_nothing_new_costs_nothing(sales: matview.Warehouse) -> None:
