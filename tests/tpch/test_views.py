@@ -15,7 +15,7 @@ import matview
 def test_after_a_round(spark: Any, tmp_path: Path) -> None:
     with matview.open(tmp_path / "wh", spark=spark) as warehouse:
         load(warehouse, tmp_path)
-        views = make_views(warehouse, [1, 2, 4, 13, 15, 18, 22])
+        views = make_views(warehouse, [2, 13, 15, 22])
         change(warehouse, 0)
         warehouse.refresh(*views)
         assert wrong(warehouse, views) == {}
