@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import statistics
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,7 +29,8 @@ from matview.storage.engine import WRITE_OPTIONS
 
 SCALE = float(os.environ.get("MATVIEW_BENCH_SCALE", "1"))
 ROUNDS = int(os.environ.get("MATVIEW_BENCH_ROUNDS", "5"))
-READER_SECONDS = float(os.environ.get("MATVIEW_BENCH_READER_SECONDS", "40"))
+READER_SECONDS = float(os.environ.get("MATVIEW_BENCH_READER_SECONDS", "60"))
+TURNS = 4
 PARTS = os.environ.get("MATVIEW_BENCH_PARTS", "storage,reading,applying,beside,snapshots").split(",")
 KEY = ("l_orderkey", "l_linenumber")
 NEVER = matview.Settings(fold_least=10**9, fold_files=10**6)
@@ -147,26 +148,21 @@ class Bench:
                 self.add(f"bytes read at the oldest version, n = {versions}, / a snapshot", old / new)
 
     def beside_maintenance(self, warehouse: matview.Warehouse) -> None:
-        """Readers' latency, alone and with a process that maintains the same table without a pause."""
-        fold(warehouse)
-        alone = latencies(warehouse, READER_SECONDS)
+        """Readers' latency, with a process that maintains the same table without a pause, and with it stopped."""
         for nice in (10, 0):
-            with maintaining(warehouse.path, nice) as transactions:
-                waits = warehouse.catalog.waits
-                beside = latencies(warehouse, READER_SECONDS)
-                waits = warehouse.catalog.waits - waits
-                note = (
-                    f"{len(beside)} queries, {transactions()} transactions, {waits} waits; maintenance at nice {nice}"
-                )
-            bar = 1.3 if nice else None
-            self.add(
-                f"latency beside maintenance, nice {nice}",
-                statistics.median(beside) / statistics.median(alone),
-                bar,
-                note,
-            )
-            self.details[f"beside {nice}"] = {"alone": alone, "beside": beside, "waits": waits}
             fold(warehouse)
+            with Maintenance(warehouse.path, nice) as maintenance:
+                waits = warehouse.catalog.waits
+                seconds: dict[str, list[float]] = {"alone": [], "beside": []}
+                for _ in range(TURNS):
+                    with maintenance.stopped():
+                        seconds["alone"] += latencies(warehouse, READER_SECONDS / TURNS)
+                    seconds["beside"] += latencies(warehouse, READER_SECONDS / TURNS)
+                waits = warehouse.catalog.waits - waits
+            note = f"{len(seconds['beside'])} queries, {maintenance.done} transactions, {waits} waits"
+            value = ratio(seconds, "beside", "alone")
+            self.add(f"latency beside maintenance, nice {nice}", value, 1.3 if nice else None, note)
+            self.details[f"beside {nice}"] = {**seconds, "waits": waits}
 
 
 def rewritten(rows: DataFrame) -> DataFrame:
@@ -218,36 +214,53 @@ def latencies(warehouse: matview.Warehouse, seconds: float) -> list[float]:
             began = time.perf_counter()
             session.sql(QUERY.format("lineitem")).collect()
             taken.append(time.perf_counter() - began)
-    return taken[1:]
+    return taken
 
 
-MAINTAIN = """
+class Maintenance:
+    """A process that runs one maintenance transaction after the other, from the third on, which can be stopped."""
+
+    CODE = """
 import sys, matview
 sys.path.insert(0, {root!r})
-from bench.versions import NEVER, update
-warehouse = matview.open({path!r}, settings=NEVER)
-print("ready", flush=True)
+from bench.versions import update
+warehouse = matview.open({path!r}, settings=matview.Settings(lease_ttl=600.0))
 while True:
     warehouse.sql(update(1))
     print("done", flush=True)
 """
+    WARM = 3
 
+    def __init__(self, path: str, nice: int) -> None:
+        self._command = [sys.executable, "-c", self.CODE.format(root=str(Path(__file__).parent.parent), path=path)]
+        self._nice = nice
+        self.done = 0
 
-@contextmanager
-def maintaining(path: str, nice: int) -> Iterator[Callable[[], int]]:
-    """A process that runs one maintenance transaction after the other; counts them."""
-    code = MAINTAIN.format(root=str(Path(__file__).parent.parent), path=path)
-    log = tempfile.NamedTemporaryFile("w+", suffix=".log")  # noqa: SIM115  (closed below)
-    worker = subprocess.Popen(["nice", "-n", str(nice), sys.executable, "-c", code], stdout=log)
-    done = lambda: Path(log.name).read_text().count("done")  # noqa: E731
-    try:
-        while done() < 1 and worker.poll() is None:
+    def __enter__(self) -> Maintenance:
+        self._log = tempfile.NamedTemporaryFile("w+", suffix=".log")
+        self._worker = subprocess.Popen(
+            ["nice", "-n", str(self._nice), *self._command], stdout=self._log, process_group=0
+        )
+        while self._count() < self.WARM and self._worker.poll() is None:
             time.sleep(0.5)
-        yield done
-    finally:
-        worker.kill()
-        worker.wait()
-        log.close()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.done = self._count() - self.WARM
+        os.killpg(self._worker.pid, signal.SIGKILL)
+        self._worker.wait()
+        self._log.close()
+
+    def _count(self) -> int:
+        return Path(self._log.name).read_text().count("done")
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        os.killpg(self._worker.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.killpg(self._worker.pid, signal.SIGCONT)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Every error that a user can meet: a code, what went wrong, where, and what to do about it.
 
 Codes are grouped: 1xx the SQL text, 2xx the data, 3xx versions, sessions and transactions, 4xx what is around
-them, 5xx materialized views.
+them, 5xx materialized views, 6xx policies and viewgroups.
 """
 
 from __future__ import annotations
@@ -263,3 +263,97 @@ class NotIncremental(MatviewError):
 
     code = "MV501"
     default_help = "REFRESH POLICY AUTO or FULL maintains such a view by computing it anew"
+
+
+# 6xx: policies and viewgroups; 601 to 609 are Rules 1 to 9 of the paper -----------------------------------------------
+
+
+class SeveralViewgroups(MatviewError):
+    """Rule 1: a view belongs to one viewgroup."""
+
+    code = "MV601"
+    default_help = "name one viewgroup; see docs/reference/viewgroups.md"
+
+
+class OutsideParentsGroup(MatviewError):
+    """Rule 2: an immediate or a deferred view is in the viewgroup of all that it reads."""
+
+    code = "MV602"
+    default_help = "leave its viewgroup out, or let it read what is in one viewgroup; see docs/reference/viewgroups.md"
+
+
+class DifferentCycles(MatviewError):
+    """Rule 3: the snapshot views of a viewgroup are refreshed together, by one schedule."""
+
+    code = "MV603"
+    default_help = "leave the view's own schedule out, or name another viewgroup; see docs/reference/viewgroups.md"
+
+
+class SnapshotAmongTables(MatviewError):
+    """Rule 4: a snapshot view is not in the viewgroup of the base tables."""
+
+    code = "MV604"
+    default_help = "put it into another viewgroup; see docs/reference/viewgroups.md"
+
+
+class SeveralParentGroups(MatviewError):
+    """Rule 5: a viewgroup is derived from one other viewgroup at most."""
+
+    code = "MV605"
+    default_help = "put views that are read together into one viewgroup; see docs/reference/viewgroups.md"
+
+
+class DeferredReadElsewhere(MatviewError):
+    """Rule 6: a deferred view is read by views of its own viewgroup only."""
+
+    code = "MV606"
+    default_help = "put the views into one viewgroup, or change a policy; see docs/reference/viewgroups.md"
+
+
+class ImmediateOverLate(MatviewError):
+    """Rule 7: an immediate view reads neither deferred nor snapshot views."""
+
+    code = "MV607"
+    default_help = "let it read base tables and immediate views; see docs/reference/viewgroups.md"
+
+
+class SnapshotOverDeferred(MatviewError):
+    """Rule 8: a snapshot view reads no deferred views."""
+
+    code = "MV608"
+    default_help = "make the deferred view immediate or a snapshot view; see docs/reference/viewgroups.md"
+
+
+class TableInViewgroup(MatviewError):
+    """Rule 9: all base tables are in the built-in viewgroup `base`."""
+
+    code = "MV609"
+    default_help = "leave the viewgroup of the table out; see docs/reference/viewgroups.md"
+
+
+class CyclicViews(MatviewError):
+    """Views that read one another in a circle."""
+
+    code = "MV610"
+    default_help = "let one of them read what the other reads instead"
+
+
+class UnknownViewgroup(MatviewError):
+    """A name that is no viewgroup."""
+
+    code = "MV611"
+    default_help = "`SHOW VIEWGROUPS` lists those there are, CREATE VIEWGROUP makes one"
+
+
+class ViewgroupExists(MatviewError):
+    """A viewgroup of a name already taken; `base` is built in."""
+
+    code = "MV612"
+    default_help = "choose another name, DROP VIEWGROUP first, or write CREATE VIEWGROUP IF NOT EXISTS"
+
+
+class BadSchedule(MatviewError):
+    """A schedule that cannot be: an interval of zero, an invalid cron line, an unknown time zone."""
+
+    code = "MV613"
+    default_help = "EVERY '1 hour 30 minutes', CRON '0 6 * * MON-FRI' AT TIME ZONE 'Europe/Oslo', or ON DEMAND"

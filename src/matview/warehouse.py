@@ -21,6 +21,7 @@ from matview.maintain.explaining import explained
 from matview.maintain.policy import CommitPolicy
 from matview.maintain.refresh import Mode
 from matview.maintain.transaction import MaintenanceTransaction, Outcome, Step
+from matview.maintain.unwired import refuse_unwired
 from matview.maintain.versions import raise_versions
 from matview.maintain.working import Counts
 from matview.opening import open_catalog, open_or_create
@@ -76,6 +77,7 @@ class Warehouse:
 
     def run(self, statement: st.Statement) -> DataFrame | Outcome:
         self._require_open()
+        refuse_unwired(statement)
         match statement:
             case st.Query(query):
                 return self._newest(query)
@@ -205,6 +207,7 @@ class Warehouse:
         The view is named, or is one to be.
         """
         self._require_open()
+        refuse_unwired(st.ExplainView(view))
         reader = Reader(self._runtime, self.catalog.version().current_vn, "table")
         return explained(self._runtime, view, lambda query, _: reader.query(query))
 

@@ -91,7 +91,7 @@ TOO_MUCH: dict[str, tuple[str, ...]] = {
     ),
     "DROP TABLE t": (
         "DROP TABLE t PURGE",
-        "DROP TABLE t CASCADE",
+        "DROP TABLE t CASCADE CONSTRAINTS",
         "DROP TABLE IF EXISTS t RESTRICT",
         "DROP TEMPORARY TABLE t",
         "DROP TABLE t, u",

@@ -286,6 +286,8 @@ class Join(_Relation):
     parts: tuple[Node, ...]
     on: tuple[exp.Expr, ...] = ()
     """Conjuncts; each is applied as soon as the inputs that it speaks of are there."""
+    sent: int | None = None
+    """The place of the input that is small, if one is: it is sent to where the others are."""
 
     def __post_init__(self) -> None:
         _require(len(self.parts) >= 2, "a join of at least two")
@@ -309,6 +311,7 @@ class Outer(_Relation):
     left: Node
     right: Node
     on: exp.Expr
+    sent: int | None = None
 
     def __post_init__(self) -> None:
         self._require_columns([self.on], self.inputs)
@@ -332,6 +335,7 @@ class Semi(_Relation):
     left: Node
     right: Node
     on: exp.Expr
+    sent: int | None = None
 
     def __post_init__(self) -> None:
         self._require_columns([self.on], self.inputs)

@@ -6,17 +6,20 @@ starts a shuffle, and how many there are, and within which bounds, is known. Oth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as t
+from pyspark.sql.types import StructType
 
 from matview.maintain.working import Working
 from matview.spark.errors import translated
+from matview.storage.engine import Engine
+from matview.storage.few import FEW_ROWS, arrow_schema
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL, RID, Layout
 from matview.versions.predicates import Constant, Kind, Predicate, kind_of
@@ -24,17 +27,7 @@ from matview.versions.pruning import may_match
 from matview.versions.text import quoted
 from matview.versions.tuples import Operation
 
-FEW_ROWS = 5_000
 NO_ROWS = pa.schema([]).empty_table()
-_PLAIN = (
-    t.IntegralType,
-    t.FractionalType,
-    t.BooleanType,
-    t.BinaryType,
-    t.DateType,
-    t.TimestampType,
-    t.TimestampNTZType,
-)
 _BOUNDED = {Kind.INTEGRAL, Kind.DECIMAL, Kind.STRING, Kind.DATE}
 
 
@@ -55,11 +48,22 @@ class Given:
         return self.rows if self.few is None else self.rows.coalesce(1)
 
 
-def given(working: Working, rows: DataFrame) -> Given:
-    """Computes the rows, one job."""
-    held = working.hold(rows)
+Hold = Callable[[DataFrame], DataFrame]
+"""Has rows kept that are computed once and used several times."""
+
+
+def given(working: Working, rows: DataFrame, expected: float = math.inf) -> Given:
+    """The rows of a statement about a table, kept until it is done."""
+    return computed(working.table.engine, working.hold, rows, expected)
+
+
+def computed(engine: Engine, hold: Hold, rows: DataFrame, expected: float = math.inf) -> Given:
+    """Computes the rows, one job. Those that are expected to be few are not kept on the way."""
+    held = rows if expected <= FEW_ROWS else hold(rows)
     few = _fetched(held)
-    return Given(held) if few is None else _local(working, few, rows.schema)
+    if few is not None:
+        return _local(engine, few, rows.schema)
+    return Given(hold(rows) if held is rows else held)
 
 
 def newest_states(working: Working, states: DataFrame) -> Given | None:
@@ -76,26 +80,20 @@ def newest_states(working: Working, states: DataFrame) -> Given | None:
     identities = ordered[RID].to_pylist()
     first = [i for i, identity in enumerate(identities) if i == 0 or identity != identities[i - 1]]
     newest = ordered.take(pa.array(first, pa.int64()))
-    return _local(working, newest.filter(pc.not_equal(newest[op], int(Operation.VOID))), states.schema)
+    return _local(working.table.engine, newest.filter(pc.not_equal(newest[op], int(Operation.VOID))), states.schema)
 
 
 def _fetched(rows: DataFrame) -> pa.Table | None:
     """The rows on the driver, if they are few and of plain types."""
-    if not all(_is_plain(field.dataType) for field in rows.schema.fields):
+    if arrow_schema(rows.schema) is None:
         return None
     with translated("reading the rows to change"):
         found = rows.limit(FEW_ROWS + 1).toArrow()
     return found if found.num_rows <= FEW_ROWS else None
 
 
-def _local(working: Working, few: pa.Table, schema: t.StructType) -> Given:
-    engine = working.table.engine
-    return Given(engine.spark.createDataFrame(few, schema), few)
-
-
-def _is_plain(kind: t.DataType) -> bool:
-    """A type whose values are the same after the way to the driver and back."""
-    return isinstance(kind, _PLAIN) or kind == t.StringType()
+def _local(engine: Engine, few: pa.Table, schema: StructType) -> Given:
+    return Given(engine.local(few, schema), few)
 
 
 # where such rows can meet stored ones ---------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -28,6 +29,7 @@ from matview.plan.definition import Part
 from matview.plan.sharing import share, widened
 from matview.plan.steps import Apply, Merge, Rebuild, Step
 from matview.storage.engine import named_table
+from matview.storage.few import FEW_ROWS
 from matview.storage.snapshot import DataFile
 
 SIDE_BY_SIDE = 4
@@ -105,11 +107,20 @@ class _Planned:
     situation: Situation
     changed: run.Changed
 
+    @property
+    def is_small(self) -> bool:
+        """Few rows changed, and only what they concern is computed."""
+        changed = sum(facts.changed for facts in self.situation.tables.values())
+        return self.step.strategy != "full" and changed <= FEW_ROWS
+
 
 def _refresh_level(context: Context, level: list[_Target], mode: Mode) -> Counts:
     """Decide for all, then do."""
     planned = [p for target in level if (p := _planned(context, target, mode)) is not None]
-    counts = _run_together(context, planned) if planned else Counts()
+    counts = Counts()
+    if planned:
+        with context.runtime.engine.for_few_rows() if all(p.is_small for p in planned) else nullcontext():
+            counts = _run_together(context, planned)
     for target in level:
         for parent in target.part.reads:
             note_edge(context, context.tables[parent], context.tables[target.part.name])
@@ -161,7 +172,7 @@ def _prepared(context: Context, group: list[_Planned], common: run.Common) -> li
     shared = share([p.step.node for p in alike], prefix=f"__shared_{len(common)}")
     files = {name: found for p in alike for name, found in p.changed.items()}
     for name, node in shared.first:
-        common.add(name, run.result(context, node, files, common))
+        common.add(name, context.runtime.engine, run.result(context, node, files, common))
     return [(p, p.step.over(node)) for p, node in zip(alike, shared.nodes, strict=True)]
 
 
@@ -188,9 +199,9 @@ def _timed(context: Context, task: tuple[_Planned, Step], common: run.Common) ->
 def _run(context: Context, step: Step, target: _Target, changed: run.Changed, common: run.Common) -> Counts:
     match step.action:
         case Apply():
-            return run.applied(context, target.working, step.action, changed, common)
+            return run.applied(context, target.working, step.action, changed, common, step.rows)
         case Merge():
-            return run.merged(context, target.working, step.action, changed, common)
+            return run.merged(context, target.working, step.action, changed, common, step.rows)
         case Rebuild():
             return run.rebuilt(context, target.working, target.part)
 

@@ -16,15 +16,18 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from matview.algebra.scalars import conjunction
 from matview.maintain.faults import NO_FAULT, Fault, Faults, first_fault, null_faults, required
 from matview.maintain.given import NO_ROWS, Extent, Given, extent, given, newest_states
 from matview.maintain.working import Working
+from matview.plan.narrow import among
 from matview.storage.engine import small
 from matview.storage.fold import SMALL_FILE_ROWS, clustered
 from matview.storage.snapshot import Level
 from matview.versions import setwise
 from matview.versions.layout import COUNT, LEVEL, RID, Layout
-from matview.versions.text import quoted
+from matview.versions.predicates import kind_of
+from matview.versions.text import quoted, spark_text
 from matview.versions.tuples import Operation
 
 ACT, TIMES, FAULT, WEIGHT, HITS = "__act", "__times", "__fault", "__weight", "__hits"
@@ -43,6 +46,8 @@ class Staged:
     most_touched: int
     may_repeat: bool = False
     """Two of the rows may be for one tuple, or new ones with one key: to be looked for when they are written."""
+    few: bool = False
+    """They are few, and can be on the driver."""
 
 
 # in place: UPDATE and DELETE ------------------------------------------------------------------------------------------
@@ -113,9 +118,10 @@ def applied(working: Working, changes: DataFrame) -> Staged:
     return _applied(working, rows, net, {})
 
 
-def applied_net(working: Working, changes: DataFrame) -> Staged:
-    """As `applied`, for a change that is net: with at most one entry per distinct row."""
-    rows = given(working, changes.select(F.col(WEIGHT).cast("bigint").alias(WEIGHT), *_typed(working.table.layout)))
+def applied_net(working: Working, changes: DataFrame, expected: float) -> Staged:
+    """As `applied`, for a change that is net, with at most one entry per distinct row; about so many are expected."""
+    typed = changes.select(F.col(WEIGHT).cast("bigint").alias(WEIGHT), *_typed(working.table.layout))
+    rows = given(working, typed, expected)
     return _applied(working, rows, rows.together.where(F.col(WEIGHT) != 0), {})
 
 
@@ -214,14 +220,14 @@ def _pairs(net: DataFrame, layout: Layout, *sums: Column) -> DataFrame:
     return net.groupBy(*map(_col, layout.schema.key)).agg(*weights, *sums, *new, *old)
 
 
-def merged(working: Working, new: DataFrame, values: Mapping[str, str], gone: str) -> Staged:
+def merged(working: Working, new: DataFrame, values: Mapping[str, str], gone: str, expected: float) -> Staged:
     """One row per key, merged into what is stored: `values` gives each column and `gone` whether the row goes.
 
     Both are SQL over the new row (`__n`) and the stored one (`__m`, all null where there is none). What stays as it was
     is not written.
     """
     layout = working.table.layout
-    rows = given(working, new)
+    rows = given(working, new, expected)
     met = _Met.of(working, rows, rows.together, layout.schema.key)
     live = f"coalesce({setwise.live(layout, row=MET)}, FALSE)"
     typed = {c: f"CAST({sql} AS {layout.type_of(c)})" for c, sql in values.items()}
@@ -273,7 +279,7 @@ class _Met:
         items = {c: f"CASE WHEN {absent} THEN {created[c]} ELSE {changed[c]} END" for c in created}
         level = f"CASE WHEN {absent} THEN '{Level.BASE.value}' ELSE {_level(self.working, act, MET)} END"
         columns = (F.expr(sql).alias(name) for name, sql in {**items, LEVEL: level, **beside}.items())
-        return Staged(self._arranged(values).select(*columns), self.levels, self.count)
+        return Staged(self._arranged(values).select(*columns), self.levels, self.count, few=self.is_together)
 
     def _arranged(self, values: Mapping[str, str]) -> DataFrame:
         """In as many partitions as there shall be files; a load of many rows by the clustering columns, if any."""
@@ -295,12 +301,25 @@ def _stored(working: Working, rows: Given, found: Extent, key: Sequence[str]) ->
     keys = rows.rows.select(*(_comparable(layout, c).alias(f"__k{i}") for i, c in enumerate(key)))
     same = _all(_comparable(layout, c).eqNullSafe(F.col(f"__k{i}")) for i, c in enumerate(key))
     if rows.few is not None:
-        newest = newest_states(working, table.tuples(files).join(small(keys, found.count), same, "left_semi"))
+        near = table.tuples(files).where(_near(layout, rows, key))
+        newest = newest_states(working, near.join(small(keys, found.count), same, "left_semi"))
         if newest is not None:
             return newest
     # what hides a tuple has its key, and so is in one of the files, or hides what is not met
     latest = table.latest(files, tuple(f for f in files if f.level is Level.OVERLAY))
     return Given(latest.join(small(keys, found.count), same, "left_semi"))
+
+
+def _near(layout: Layout, rows: Given, key: Sequence[str]) -> str:
+    """What the keys of few rows say of each column alone: files, row groups and pages are skipped by it."""
+    assert rows.few is not None
+    known = []
+    for column in key:
+        place = [name.casefold() for name in rows.rows.columns].index(column.casefold())
+        kind = kind_of(layout.type_of(column))
+        if kind is kind_of(rows.rows.schema[place].dataType.simpleString()):
+            known.append(among(column, frozenset(rows.few.column(place).to_pylist()), kind))
+    return spark_text(conjunction(*(condition for condition in known if condition is not None)))
 
 
 def _all(conditions: Iterable[Column]) -> Column:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
-from matview.algebra.nodes import Change, Node, Scan, Stored
+from matview.algebra.nodes import OLD_SUFFIX, Change, Node, Scan, Stored
 from matview.algebra.schema import Field
 from matview.delta.signed import difference
 from matview.maintain import rows
 from matview.maintain.context import Context
+from matview.maintain.given import Given, computed
 from matview.maintain.stage import stage
 from matview.maintain.working import Counts, Working
 from matview.plan.definition import Part
+from matview.plan.narrow import Values, narrowed
 from matview.plan.steps import NEW, OLD, Apply, Merge
 from matview.sql.render import query
 from matview.storage.changes import changes
-from matview.storage.engine import relation, relation_name
+from matview.storage.engine import Engine, relation, relation_name
 from matview.storage.snapshot import DataFile
 from matview.versions import setwise
 from matview.versions.text import quoted, spark_text
@@ -32,22 +35,29 @@ class Common:
     """Relations that several steps use, each computed once."""
 
     def __init__(self) -> None:
-        self._frames: dict[str, DataFrame] = {}
+        self._relations: dict[str, Given] = {}
+        self._held: list[DataFrame] = []
 
-    def add(self, name: str, rows: DataFrame) -> None:
+    def add(self, name: str, engine: Engine, rows: DataFrame) -> None:
         """Computed now, so that the plans that use it know its size."""
-        self._frames[name] = rows.persist()
-        self._frames[name].count()
+        found = computed(engine, self._hold, rows)
+        if found.few is None:
+            found.rows.count()
+        self._relations[name] = found
 
     def __len__(self) -> int:
-        return len(self._frames)
+        return len(self._relations)
 
-    def get(self, name: str) -> DataFrame | None:
-        return self._frames.get(name)
+    def get(self, name: str) -> Given | None:
+        return self._relations.get(name)
+
+    def _hold(self, rows: DataFrame) -> DataFrame:
+        self._held.append(rows.persist())
+        return self._held[-1]
 
     def let_go(self) -> None:
-        for frame in self._frames.values():
-            frame.unpersist()
+        while self._held:
+            self._held.pop().unpersist()
 
 
 NOTHING_COMMON = Common()
@@ -56,6 +66,7 @@ NOTHING_COMMON = Common()
 def result(context: Context, node: Node, changed: Changed, common: Common = NOTHING_COMMON) -> DataFrame:
     """The rows of a node: tables in the transaction's own state, changes from the files that hold them."""
     bound: dict[str, DataFrame] = {}
+    node = narrowed(node, lambda leaf, column: _values(context, leaf, column, changed, common))
 
     def name(leaf: Scan | Change | Stored) -> exp.Table:
         match leaf:
@@ -69,10 +80,24 @@ def result(context: Context, node: Node, changed: Changed, common: Common = NOTH
                 made = relation_name()
                 shared = common.get(view)
                 names = tuple(f.name for f in fields)
-                bound[made] = _stored(context.tables[view], names) if shared is None else shared
+                bound[made] = _stored(context.tables[view], names) if shared is None else shared.rows
                 return relation(made)
 
     return context.query(query(node, name), bound)
+
+
+def _values(context: Context, leaf: Change | Stored, column: str, changed: Changed, common: Common) -> Values | None:
+    """What few rows have in a column; changed ones before and after."""
+    if isinstance(leaf, Stored):
+        shared = common.get(leaf.view)
+        return None if shared is None or shared.few is None else frozenset(shared.few[column].to_pylist())
+    table = context.tables[leaf.scan.table].table
+    few = table.few(changed[leaf.scan.table])
+    if few is None:
+        return None
+    own = leaf.scan.columns[leaf.scan.names.index(column)].removesuffix(OLD_SUFFIX)
+    stored = [own, table.layout.pre(1, own)] if own in table.layout.updatable else [own]
+    return frozenset(value for name in stored for value in few[name].to_pylist())
 
 
 def _stored(working: Working, names: tuple[str, ...]) -> DataFrame:
@@ -106,17 +131,24 @@ def rebuilt(context: Context, working: Working, part: Part) -> Counts:
 
 
 def applied(
-    context: Context, working: Working, action: Apply, changed: Changed, common: Common = NOTHING_COMMON
+    context: Context,
+    working: Working,
+    action: Apply,
+    changed: Changed,
+    common: Common = NOTHING_COMMON,
+    expected: float = math.inf,
 ) -> Counts:
-    """A signed bag is added to what is stored."""
-    return stage(working, rows.applied_net(working, result(context, action.change, changed, common)))
+    """A signed bag, of about so many rows, is added to what is stored."""
+    return stage(working, rows.applied_net(working, result(context, action.change, changed, common), expected))
 
 
-def merged(context: Context, working: Working, action: Merge, changed: Changed, common: Common) -> Counts:
-    """Rows are put together with the stored ones of the same key."""
+def merged(
+    context: Context, working: Working, action: Merge, changed: Changed, common: Common, expected: float
+) -> Counts:
+    """Rows, about so many, are put together with the stored ones of the same key."""
     new = result(context, action.rows, changed, common)
     values = {name: _sql(working, value) for name, value in action.values}
-    return stage(working, rows.merged(working, new, values, _sql(working, action.gone)))
+    return stage(working, rows.merged(working, new, values, _sql(working, action.gone), expected))
 
 
 def _sql(working: Working, expression: exp.Expr) -> str:

@@ -14,7 +14,9 @@ from matview.errors import DuplicateKey, MatviewError
 from matview.maintain import faults
 from matview.maintain.rows import ACT, BESIDE, FAULT, RESTORE, TIMES, Staged, same_sql
 from matview.maintain.working import Counts, Working
-from matview.storage.engine import Written, small
+from matview.spark.errors import translated
+from matview.storage.engine import UNCOMMITTED, Written, small
+from matview.storage.few import FEW_ROWS, arrow_schema, write_few
 from matview.storage.files import storage_failure
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL, RID
@@ -23,12 +25,13 @@ from matview.versions.text import quoted
 from matview.versions.tuples import Operation
 
 SMALL_ROWS = 200_000
+_BESIDE = tuple(name for name in BESIDE if name != LEVEL)
 
 
 def stage(working: Working, staged: Staged) -> Counts:
     """Writes the rows of a statement; raises, and leaves the transaction as it was, if one of them cannot be."""
     try:
-        written = _write(working, _carried(working, staged), staged.levels) if staged.levels else None
+        written = _write(working, staged) if staged.levels else None
     finally:
         working.let_go()
     if written is None:
@@ -63,34 +66,65 @@ def _replaced(working: Working, staged: Staged) -> tuple[DataFile, ...]:
     return working.staged_overlay if Level.OVERLAY in staged.levels else ()
 
 
-def _write(working: Working, rows: DataFrame, levels: tuple[Level, ...]) -> Written:
+def _write(working: Working, staged: Staged) -> Written:
+    """One job; few tuples are fetched by it and written here."""
+    rows, table, directory = _carried(working, staged), working.table, working.new_directory()
+    carried = sum(f.rows for f in _replaced(working, staged))
+    schema = arrow_schema(table.engine.struct(table.layout.columns)) if staged.few else None
+    try:
+        if schema is not None and staged.most_touched + carried <= FEW_ROWS:
+            return _write_few(working, rows, schema, directory)
+        return table.engine.write(
+            rows, table.files, directory, staged.levels, _observed(working), _BESIDE, unless=f"{LEVEL} = '{RESTORE}'"
+        )
+    except OSError as error:
+        raise storage_failure(error, "writing tuples") from error
+
+
+def _observed(working: Working) -> dict[str, Column]:
     def times(act: Operation) -> Column:
         return F.coalesce(F.sum(F.when(F.col(ACT) == int(act), F.col(TIMES))), F.lit(0))
 
-    observe = {
+    return {
         "inserted": times(Operation.INSERT),
         "updated": times(Operation.UPDATE),
         "deleted": times(Operation.DELETE),
         "greatest_rid": F.max(RID),
         "fault": F.min(FAULT),
-        **_touched(working),
+        **{name: F.max(F.expr(touched)) for name, touched in _touched(working).items()},
     }
-    drop, restored = tuple(name for name in BESIDE if name != LEVEL), f"{LEVEL} = '{RESTORE}'"
-    table, directory = working.table, working.new_directory()
-    try:
-        return table.engine.write(rows, table.files, directory, levels, observe, drop, unless=restored)
-    except OSError as error:
-        raise storage_failure(error, "writing tuples") from error
 
 
-def _touched(working: Working) -> dict[str, Column]:
+def _write_few(working: Working, rows: DataFrame, schema: pa.Schema, directory: str) -> Written:
+    """As the engine writes and observes many."""
+    touched = _touched(working)
+    with translated("computing the tuples to write", UNCOMMITTED):
+        found = rows.withColumns({name: F.expr(sql) for name, sql in touched.items()}).toArrow()
+    kept = found.filter(pc.not_equal(found[LEVEL], RESTORE))
+    for level in Level:
+        tuples = kept.filter(pc.equal(kept[LEVEL], level.value)).select(schema.names).cast(schema)
+        if tuples.num_rows:
+            write_few(working.table.files, f"{directory}/{LEVEL}={level.value}/part-0.parquet", tuples)
+    reported = {act: pc.sum(found.filter(pc.equal(found[ACT], int(act)))[TIMES]).as_py() for act in Operation}
+    observed = {
+        "inserted": reported[Operation.INSERT],
+        "updated": reported[Operation.UPDATE],
+        "deleted": reported[Operation.DELETE],
+        "greatest_rid": pc.max(found[RID]).as_py(),
+        "fault": pc.min(found[FAULT]).as_py(),
+        **{name: pc.any(found[name]).as_py() for name in touched},
+    }
+    return Written(working.table.engine.written(working.table.files, directory), observed)
+
+
+def _touched(working: Working) -> dict[str, str]:
     """For each updatable column of a table that views read: did an update change it?"""
     layout = working.table.layout
     if not working.logged or layout.schema.is_bag:
         return {}
     changed = (f"{same_sql(quoted(c), quoted(layout.pre(1, c)), layout, c)}" for c in layout.updatable)
     updated = f"{layout.op(1)} = {int(Operation.UPDATE)}"
-    return {f"touched_{i}": F.max(F.expr(f"{updated} AND NOT ({same})")) for i, same in enumerate(changed)}
+    return {f"touched_{i}": f"{updated} AND NOT ({same})" for i, same in enumerate(changed)}
 
 
 def _check(working: Working, staged: Staged, written: Written) -> None:

@@ -38,6 +38,7 @@ from matview.maintain.policy import AtOnce, CommitPolicy, wait_to_commit
 from matview.maintain.recovery import remove_uncommitted, repair
 from matview.maintain.refresh import Mode, refresh
 from matview.maintain.tables import WorkingTables
+from matview.maintain.unwired import Unwired, refuse_unwired, unwired
 from matview.maintain.working import Counts, Working
 from matview.spark.errors import translated
 from matview.sql import statements as st
@@ -118,6 +119,7 @@ class MaintenanceTransaction:
             return self._run(statement)
 
     def _run(self, statement: st.Statement) -> DataFrame | Outcome:
+        refuse_unwired(statement)
         match statement:
             case st.Query(query):
                 return self.query(query, {})
@@ -133,6 +135,8 @@ class MaintenanceTransaction:
                 return self._done(statements.delete(self._changeable(statement.table), statement, self.query))
             case st.Merge():
                 return self._done(statements.merge(self._changeable(statement.table), statement, self.query))
+            case _ if isinstance(statement, Unwired):
+                raise unwired(type(statement).__name__)
             case st.ShowTables() | st.ShowViews() | st.ExplainView() | st.Describe() | st.SetVersions():
                 raise UnsupportedStatement(
                     "not inside a transaction", help="run it outside, with `wh.sql(...)` or `matview sql`"

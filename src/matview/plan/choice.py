@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from matview.plan import strategies
-from matview.plan.cost import JOB, SCAN, WRITE, Estimate, TableFacts, estimate
+from matview.plan.cost import JOB, SCAN, WRITE, Estimate, TableFacts, arranged, estimate
 from matview.plan.definition import Part
-from matview.plan.steps import Action, Apply, Merge, Rebuild, Step
+from matview.plan.steps import Action, Rebuild, Step
 
 Policy = Literal["auto", "incremental", "strict", "full"]
 LEAST_CORRECTION, GREATEST_CORRECTION = 0.2, 5.0
@@ -74,18 +74,11 @@ def candidates(part: Part, situation: Situation) -> list[Step]:
 
 def _priced(part: Part, strategy: str, action: Action, situation: Situation) -> Step:
     facts = {**situation.tables, part.name: situation.stored}
-    made = _cost(action, facts, situation.stored)
-    return Step(part, strategy, action, made * _correction(strategy, situation.past))
-
-
-def _cost(action: Action, facts: Mapping[str, TableFacts], stored: TableFacts) -> float:
-    match action:
-        case Apply(change):
-            return _written(estimate(change, facts), lookup=stored.rows)
-        case Merge(rows):
-            return _written(estimate(rows, facts), lookup=stored.rows)
-        case Rebuild(rows):
-            return _written(estimate(rows, facts), lookup=0)
+    step = Step(part, strategy, action)
+    made = estimate(step.node, facts)
+    lookup = 0 if isinstance(action, Rebuild) else situation.stored.rows
+    cost = _written(made, lookup) * _correction(strategy, situation.past)
+    return replace(step.over(arranged(step.node, facts)), rows=made.rows, cost=cost)
 
 
 def _written(made: Estimate, lookup: int) -> float:
@@ -94,8 +87,11 @@ def _written(made: Estimate, lookup: int) -> float:
 
 
 def _correction(strategy: str, past: Sequence[Past]) -> float:
-    """How far estimates were off, lately."""
-    ratios = [p.seconds / p.estimated for p in past if p.strategy == strategy and p.estimated > 0][:REMEMBERED]
+    """How far estimates were off, lately. A strategy that was not tried is taken to be off as the others were."""
+    ratios = [(p.strategy, p.seconds / p.estimated) for p in past if p.estimated > 0][:REMEMBERED]
     if not ratios:
         return 1.0
-    return min(GREATEST_CORRECTION, max(LEAST_CORRECTION, statistics.median(ratios)))
+    own = [ratio for tried, ratio in ratios if tried == strategy]
+    usual = statistics.median(ratio for _, ratio in ratios)
+    found = statistics.geometric_mean([usual, *own])
+    return min(GREATEST_CORRECTION, max(LEAST_CORRECTION, found))

@@ -5,8 +5,8 @@ The rates are for two cores; what refreshes really took corrects them, per view 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -25,9 +25,10 @@ from matview.algebra.nodes import (
     Unnest,
     Values,
     Window,
+    rebuilt,
     walk,
 )
-from matview.algebra.scalars import columns_in, conjuncts
+from matview.algebra.scalars import columns_in
 
 JOB = 0.35
 SCAN = 1.0e-7
@@ -36,7 +37,7 @@ SHUFFLE = 7.0e-7
 GROUP = 2.5e-7
 SORT = 9.0e-7
 WRITE = 2.0e-6
-BROADCAST = 500_000
+SENT = 200_000
 SELECTIVITY = 0.3
 FANOUT = 4.0
 
@@ -79,7 +80,19 @@ def estimate(node: Node, facts: Mapping[str, TableFacts]) -> Estimate:
             size = sum(facts[name].rows for name in node.reads)
             return Estimate(size, size * (SCAN + SHUFFLE))
     inputs = [estimate(part, facts) for part in node.inputs]
-    return _several(node, inputs) if len(inputs) > 1 else _unary(node, inputs[0])
+    return _several(node, inputs, facts) if len(inputs) > 1 else _unary(node, inputs[0])
+
+
+def arranged(node: Node, facts: Mapping[str, TableFacts]) -> Node:
+    """The same, where joins of two say which side is small and therefore sent to the other."""
+    node = rebuilt(node, tuple(arranged(part, facts) for part in node.inputs))
+    match node:
+        case Join((left, right)):
+            sizes = estimate(left, facts).rows, estimate(right, facts).rows
+            return replace(node, sent=sizes.index(min(sizes)) if min(sizes) <= SENT else None)
+        case Semi(_, _, right) | Outer("left", _, right):
+            return replace(node, sent=1 if estimate(right, facts).rows <= SENT else None)
+    return node
 
 
 def _read(rows: float) -> Estimate:
@@ -99,21 +112,21 @@ def _unary(node: Node, first: Estimate) -> Estimate:
     return first
 
 
-def _several(node: Node, inputs: list[Estimate]) -> Estimate:
+def _several(node: Node, inputs: list[Estimate], facts: Mapping[str, TableFacts]) -> Estimate:
     first, second = inputs[:2]
     match node:
         case SetOp():
             both = _together(first, second)
             return Estimate(first.rows, both.seconds + both.rows * GROUP)
         case Outer():
-            return Estimate(first.rows, _matched(first, second, node.right, conjuncts(node.on)).seconds)
+            return Estimate(first.rows, _matched(first, second, 1.0).seconds)
         case Semi():
-            met = _matched(first, second, node.right, conjuncts(node.on))
-            return Estimate(min(first.rows, met.rows), met.seconds)
+            met = _matched(first, second, 1.0)
+            return Estimate(min(first.rows, second.rows * FANOUT), met.seconds)
         case Join(parts, on):
             met = first
-            for part, other in zip(parts[1:], inputs[1:], strict=True):
-                met = _matched(met, other, part, on)
+            for place, other in enumerate(inputs[1:], 1):
+                met = _matched(met, other, _fanout(parts[:place], parts[place], on, facts))
             return met
     return Estimate(sum(e.rows for e in inputs), sum(e.seconds for e in inputs))
 
@@ -122,20 +135,34 @@ def _together(one: Estimate, other: Estimate) -> Estimate:
     return Estimate(one.rows + other.rows, one.seconds + other.seconds)
 
 
-def _matched(left: Estimate, right: Estimate, part: Node, on: tuple[exp.Expr, ...]) -> Estimate:
+def _matched(left: Estimate, right: Estimate, fanout: float) -> Estimate:
     """A join: the smaller side is sent to the larger if it is small, else both are shuffled."""
     both, small = _together(left, right), min(left.rows, right.rows)
-    moving = both.rows * (SHUFFLE if small > BROADCAST else PROBE)
-    if not on:
-        return Estimate(left.rows * right.rows, both.seconds + moving)
-    lookup = _is_lookup(part, on)
-    rows = left.rows if lookup else min(left.rows * FANOUT, max(left.rows, right.rows))
-    return Estimate(rows, both.seconds + moving)
+    moving = both.rows * (SHUFFLE if small > SENT else PROBE)
+    return Estimate(left.rows * fanout, both.seconds + moving)
 
 
-def _is_lookup(part: Node, on: tuple[exp.Expr, ...]) -> bool:
-    """At most one row of the part meets each row of the other side: its key is among the columns compared."""
-    scan = next((n for n in walk(part) if isinstance(n, Scan | Change)), None)
-    key = scan.key if isinstance(scan, Scan) else scan.scan.key if scan is not None else ()
-    compared = {name for condition in on if isinstance(condition, exp.EQ) for name in columns_in(condition)}
-    return bool(key) and set(key) <= compared
+def _fanout(before: tuple[Node, ...], part: Node, on: tuple[exp.Expr, ...], facts: Mapping[str, TableFacts]) -> float:
+    """How many rows of a part each row before it meets: of a key one, by a foreign key the rows of either side over
+    the other's; otherwise a guess, and without conditions all."""
+    own = set(part.names)
+    compared = {name for c in on if isinstance(c, exp.EQ) and columns_in(c) & own for name in columns_in(c)}
+    if not any(columns_in(c) & own for c in on):
+        return estimate(part, facts).rows
+    if any(_is_keyed_by(leaf, compared) for leaf in _leaves(part)):
+        return 1.0
+    keyed = [facts[leaf.table].rows for node in before for leaf in _leaves(node) if _is_keyed_by(leaf, compared)]
+    if not keyed:
+        return FANOUT
+    rows = max((facts[leaf.table].rows for leaf in _leaves(part)), default=0)
+    return max(1.0, rows / max(1, *keyed))
+
+
+def _leaves(node: Node) -> Iterator[Scan]:
+    for leaf in walk(node):
+        if isinstance(leaf, Scan | Change):
+            yield leaf.scan if isinstance(leaf, Change) else leaf
+
+
+def _is_keyed_by(scan: Scan, names: set[str]) -> bool:
+    return bool(scan.key) and set(scan.key) <= names

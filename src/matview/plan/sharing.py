@@ -36,7 +36,7 @@ def share(nodes: Sequence[Node], prefix: str = "__shared") -> Shared:
 
 def _common(nodes: Sequence[Node]) -> list[Node]:
     """Stands in several places, and not only inside one that does."""
-    seen = Counter(part for node in nodes for part in walk(node) if _changes(part))
+    seen = Counter(part for node in nodes for part in walk(node) if _is_worth_it(part))
     repeated = [part for part, times in seen.items() if times > 1]
     inside = {
         part: max((seen[other] for other in repeated if other != part and part in other.inputs), default=0)
@@ -45,8 +45,10 @@ def _common(nodes: Sequence[Node]) -> list[Node]:
     return [part for part in repeated if seen[part] > inside[part]]
 
 
-def _changes(node: Node) -> bool:
-    return any(isinstance(part, Change) for part in walk(node))
+def _is_worth_it(node: Node) -> bool:
+    """It follows from a change, and takes more than to read that change."""
+    leaves = {type(part) for part in walk(node)}
+    return Change in leaves and bool(leaves & {Scan, Stored})
 
 
 def _using(node: Node, names: Mapping[Node, str]) -> Node:

@@ -42,11 +42,12 @@ Action = Apply | Merge | Rebuild
 
 @dataclass(frozen=True)
 class Step:
-    """An action on a part, by the strategy that proposed it, at an estimated cost in seconds."""
+    """An action on a part, by the strategy that proposed it: how many rows it computes and seconds it takes, about."""
 
     part: Part
     strategy: str
     action: Action
+    rows: float = 0.0
     cost: float = 0.0
 
     @property

@@ -23,6 +23,8 @@ NEEDED = {
     "spark.sql.ansi.enabled": "true",  # an overflow or a bad cast is an error, not a null
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # what Delta prescribes
 }
+ADAPTIVE = "spark.sql.adaptive.enabled"
+OWN = "spark.matview.own"  # a session that was made here, and may be tuned
 _ELSEWHERE = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_GATEWAY_PORT")  # Connect, or under spark-submit
 _GIB = 1 << 30
 _starting = threading.Lock()
@@ -69,7 +71,8 @@ def local_settings(java_options: list[str]) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.scheduler.mode": "FAIR",
-        "spark.sql.adaptive.enabled": "true",
+        ADAPTIVE: "true",
+        OWN: "true",
         "spark.sql.shuffle.partitions": str(cores()),
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
         "spark.sql.catalogImplementation": "in-memory",

@@ -15,7 +15,7 @@ from matview.sql.pieces import DIALECT, place_of
 
 HEARD: dict[type[exp.Expr], frozenset[str]] = {
     exp.Create: frozenset({"this", "kind", "exists", "properties"}),
-    exp.Drop: frozenset({"tables", "kind", "exists"}),
+    exp.Drop: frozenset({"tables", "kind", "exists", "cascade"}),
     exp.Describe: frozenset({"this", "kind"}),
     exp.Schema: frozenset({"this", "expressions"}),
     exp.ColumnDef: frozenset({"this", "kind", "constraints"}),

@@ -12,10 +12,13 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from matview.algebra.schema import Column, Schema
-from matview.errors import BadDefinition, Place, SqlSyntaxError, UnsupportedStatement
+from matview.errors import BadDefinition, Place, SqlSyntaxError, TableInViewgroup, UnsupportedStatement
+from matview.groups.graph import BASE
 from matview.sql import statements as st
 from matview.sql.clauses import check_clauses, inherit, refuse_others, unsupported
+from matview.sql.groups import GROUP_STATEMENTS, GroupParser
 from matview.sql.pieces import DIALECT, Piece, place_of, split
+from matview.sql.settings import OWN_PREFIX
 from matview.sql.views import VIEW_STATEMENTS, ViewParser
 
 __all__ = ["DIALECT", "parse", "parse_one", "place_of"]
@@ -34,6 +37,8 @@ def parse(text: str, source: str = "<sql>") -> tuple[st.Statement, ...]:
 
 
 def _parse_piece(piece: Piece, source: str) -> st.Statement:
+    if piece.begins_with(*GROUP_STATEMENTS):
+        return GroupParser(piece, source).statement()
     if piece.begins_with(*VIEW_STATEMENTS):
         return ViewParser(piece, source).statement()
     trees = [tree for tree in sqlglot.parse(piece.text, dialect=DIALECT) if tree is not None]
@@ -218,6 +223,7 @@ def _properties(tree: exp.Create, source: str) -> tuple[list[str], dict[str, str
                 properties["comment"] = item.name
             case exp.Property() if type(item) is exp.Property:
                 properties[item.name] = item.args["value"].name
+                _refuse_views_property(item.name, properties[item.name], place_of(tree, source))
             case _:
                 raise UnsupportedStatement(
                     f"`{item.sql(DIALECT) or type(item).__name__}` is not supported in CREATE TABLE",
@@ -227,11 +233,20 @@ def _properties(tree: exp.Create, source: str) -> tuple[list[str], dict[str, str
     return cluster_by, properties
 
 
+def _refuse_views_property(name: str, value: str, where: Place | None) -> None:
+    """What is said of views by a property cannot be said of tables."""
+    if name == "matview.viewgroup" and value.casefold() != BASE:
+        raise TableInViewgroup(f"a base table is in viewgroup {BASE}, not in {value} (Rule 9)", where=where)
+    if name.startswith(OWN_PREFIX) and name != "matview.viewgroup":
+        raise BadDefinition(f"{name!r} is no property of a table", where=where, help="leave it out, or make a view")
+
+
 def _drop(tree: exp.Drop, source: str) -> st.DropTable:
     tables = tree.args.get("tables") or [tree.this]
     if len(tables) != 1:
         raise unsupported(tree, source)
-    return st.DropTable(_table_name(tables[0], source), bool(tree.args.get("exists")))
+    name = _table_name(tables[0], source)
+    return st.DropTable(name, bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
 
 
 _NO_NAMES: tuple[str, ...] = ()

@@ -29,7 +29,7 @@ from matview.algebra.nodes import (
     Values,
     Window,
 )
-from matview.algebra.scalars import column, columns_in, conjunction, number
+from matview.algebra.scalars import column, columns_in, conjunction, number, renamed
 
 Name = Callable[[Scan | Change | Stored], exp.Table]
 """What a leaf is called where the text is going to run."""
@@ -126,33 +126,39 @@ class _Rendering:
     def _body(self, node: Node) -> exp.Select:
         """The same, never a reference to a common table expression."""
         match node:
+            case Filter(Scan() as scan, condition) if scan not in self._common:
+                own = dict(zip(scan.names, scan.columns, strict=True))
+                inner = self._select(scan).where(renamed(condition, own), copy=False)
+                return exp.select().from_(inner.subquery(f"_{next(self._numbers)}", copy=False), copy=False)
             case Filter(input, condition):
                 return self._from(input).where(condition.copy(), copy=False)
-            case Join(parts, on):
-                return self._inner(parts, on)
-            case Outer(kind, left, right, on):
-                return self._pair(left, right, on, f"{kind} outer")
-            case Semi(kind, left, right, on):
-                return self._pair(left, right, on, f"left {kind}")
+            case Join(_, on):
+                return self._inner(node, on)
+            case Outer(kind, on=on):
+                return self._pair(node, on, f"{kind} outer")
+            case Semi(kind, on=on):
+                return self._pair(node, on, f"left {kind}")
         return exp.select().from_(self._relation(node), copy=False)
 
-    def _pair(self, left: Node, right: Node, on: exp.Expr, kind: str) -> exp.Select:
-        first, second = self._relation(left), self._relation(right)
-        return exp.select().from_(first, copy=False).join(second, on=on.copy(), join_type=kind, copy=False)
+    def _pair(self, node: Outer | Semi, on: exp.Expr, kind: str) -> exp.Select:
+        first, second = map(self._relation, node.inputs)
+        made = exp.select().from_(first, copy=False).join(second, on=on.copy(), join_type=kind, copy=False)
+        return _hinted(made, (first, second), node.sent)
 
-    def _inner(self, parts: tuple[Node, ...], on: tuple[exp.Expr, ...]) -> exp.Select:
+    def _inner(self, node: Join, on: tuple[exp.Expr, ...]) -> exp.Select:
         """Each condition stands at the first join that has all of its columns."""
-        made = exp.select().from_(self._relation(parts[0]), copy=False)
-        known, waiting = set(parts[0].names), list(on)
-        for part in parts[1:]:
+        relations = tuple(map(self._relation, node.parts))
+        made = exp.select().from_(relations[0], copy=False)
+        known, waiting = set(node.parts[0].names), list(on)
+        for part, relation in zip(node.parts[1:], relations[1:], strict=True):
             known |= set(part.names)
             ready = [c for c in waiting if columns_in(c) <= known]
             waiting = [c for c in waiting if c not in ready]
             if ready:
-                made = made.join(self._relation(part), on=conjunction(*ready), join_type="inner", copy=False)
+                made = made.join(relation, on=conjunction(*ready), join_type="inner", copy=False)
             else:
-                made = made.join(self._relation(part), join_type="cross", copy=False)
-        return made
+                made = made.join(relation, join_type="cross", copy=False)
+        return _hinted(made, relations, node.sent)
 
     def _relation(self, node: Node) -> exp.Expr:
         """The node where a table may stand."""
@@ -190,6 +196,13 @@ class _Rendering:
         if node in self._common or isinstance(node, TopK | UnionAll | SetOp):
             return exp.select(*map(column, node.names)).from_(self._relation(node), copy=False)
         return self._query(node)
+
+
+def _hinted(made: exp.Select, relations: tuple[exp.Expr, ...], sent: int | None) -> exp.Select:
+    """Spark does not know how small a relation is that was computed: it is told."""
+    if sent is None:
+        return made
+    return made.hint(f"BROADCAST({relations[sent].alias})", dialect="spark", copy=False)
 
 
 def _common(node: Node) -> frozenset[Node]:

@@ -9,6 +9,8 @@ from typing import Literal
 from sqlglot import exp
 
 from matview.algebra.schema import Schema
+from matview.groups.graph import Maintain
+from matview.groups.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,11 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
+    """DROP TABLE [IF EXISTS] name [CASCADE]: with the views that read it."""
+
     name: str
     if_exists: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,10 @@ RefreshPolicy = Literal["auto", "incremental", "strict", "full"]
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """CREATE MATERIALIZED VIEW name [(columns)] clauses AS query; `text` is the query as it was written."""
+    """CREATE MATERIALIZED VIEW name [(columns)] clauses AS query; `text` is the query as it was written.
+
+    `policy` says how it is maintained; `maintain`, `group` and `schedule` when, and are None where nothing is said.
+    """
 
     name: str
     query: exp.Expr
@@ -123,6 +131,9 @@ class CreateView:
     if_not_exists: bool = False
     cluster_by: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
+    maintain: Maintain | None = None
+    group: str | None = None
+    schedule: Schedule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +146,23 @@ class AlterView:
 
 
 @dataclass(frozen=True, slots=True)
+class SetView:
+    """ALTER MATERIALIZED VIEW name SET ..., SET ...: all at once; None is left as it is."""
+
+    name: str
+    maintain: Maintain | None = None
+    group: str | None = None
+    schedule: Schedule | None = None
+    policy: RefreshPolicy | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DropView:
+    """DROP MATERIALIZED VIEW [IF EXISTS] name [CASCADE]: with the views that read it."""
+
     name: str
     if_exists: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +185,67 @@ class ExplainView:
     view: CreateView | str
 
 
+@dataclass(frozen=True, slots=True)
+class CreateViewgroup:
+    """CREATE VIEWGROUP name REFRESH schedule."""
+
+    name: str
+    schedule: Schedule
+    if_not_exists: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterViewgroup:
+    """ALTER VIEWGROUP name REFRESH schedule."""
+
+    name: str
+    schedule: Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class RenameViewgroup:
+    """ALTER VIEWGROUP name RENAME TO new_name."""
+
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropViewgroup:
+    """DROP VIEWGROUP [IF EXISTS] name [CASCADE]: with the views that are in it, and those that read them."""
+
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshViewgroup:
+    """REFRESH VIEWGROUP name [FULL]."""
+
+    name: str
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowViewgroups:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSessions:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ShowRefreshes:
+    pass
+
+
 Change = Insert | Update | Delete | Merge
+GroupDefinition = CreateViewgroup | AlterViewgroup | RenameViewgroup | DropViewgroup | SetView
 Definition = CreateTable | DropTable | CreateView | AlterView | DropView
-Statement = Query | Change | Definition | RefreshView | ShowTables | ShowViews | ExplainView | Describe | SetVersions
+Refresh = RefreshView | RefreshViewgroup
+Look = ShowTables | ShowViews | ShowViewgroups | ShowSessions | ShowRefreshes | ExplainView | Describe
+Statement = Query | Change | Definition | GroupDefinition | Refresh | Look | SetVersions

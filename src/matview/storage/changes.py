@@ -15,7 +15,7 @@ from matview.algebra.nodes import OLD_SUFFIX, UPDATES, WEIGHT
 from matview.storage.engine import relation_name
 from matview.storage.snapshot import DataFile, Level
 from matview.storage.table import VersionedTable
-from matview.versions.layout import COUNT, LEVEL, Layout
+from matview.versions.layout import COUNT, Layout
 from matview.versions.text import quoted
 from matview.versions.tuples import Operation
 
@@ -38,7 +38,7 @@ def changes(table: VersionedTable, files: Sequence[DataFile], columns: Sequence[
 
 def _select(table: VersionedTable, files: Sequence[DataFile], query: str) -> DataFrame:
     name = relation_name()
-    return table.engine.sql(query.replace("__relation", name), {name: table.tuples(files).drop(LEVEL)})
+    return table.engine.sql(query.replace("__relation", name), {name: table.at_hand(files)})
 
 
 def _inserted(layout: Layout, columns: Sequence[str]) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import secrets
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
@@ -16,6 +18,7 @@ from sqlglot import exp
 
 from matview.errors import BadDefinition
 from matview.spark.errors import translated
+from matview.spark.session import ADAPTIVE, OWN
 from matview.storage.files import Files
 from matview.storage.snapshot import DataFile, Level
 from matview.storage.stats import data_file
@@ -41,7 +44,8 @@ class Engine:
     def __init__(self, spark: SparkSession | Callable[[], SparkSession]) -> None:
         self._factory: Callable[[], SparkSession] = spark if callable(spark) else lambda: spark
         self._spark: SparkSession | None = None
-        self._starting = threading.Lock()
+        self._starting = threading.RLock()
+        self._few_at_once = 0
         self._structs: dict[tuple[tuple[str, str], ...], StructType] = {}
 
     @property
@@ -54,6 +58,24 @@ class Engine:
             if self._spark is None:
                 self._spark = self._factory()
             return self._spark
+
+    @contextmanager
+    def for_few_rows(self) -> Iterator[None]:
+        """Plans made inside are not adapted while they run: of few rows everything is known before, and each look at
+        what came out of a stage costs as much as a stage. Only where Spark is our own; answers are the same."""
+        if self.spark.conf.get(OWN, "false") != "true":
+            yield
+            return
+        with self._starting:
+            self._few_at_once += 1
+            self.spark.conf.set(ADAPTIVE, "false")
+        try:
+            yield
+        finally:
+            with self._starting:
+                self._few_at_once -= 1
+                if not self._few_at_once:
+                    self.spark.conf.set(ADAPTIVE, "true")
 
     def struct(self, columns: Sequence[tuple[str, str]]) -> StructType:
         """Spark's own types for (name, type text) pairs; every column nullable."""
@@ -85,6 +107,10 @@ class Engine:
         """No rows, of these columns; said in SQL, because createDataFrame would start Python workers."""
         texts = ", ".join(f"CAST(NULL AS {kind}) AS `{name.replace('`', '``')}`" for name, kind in columns)
         return self.spark.sql(f"SELECT {texts} WHERE FALSE")
+
+    def local(self, rows: pa.Table, struct: StructType) -> DataFrame:
+        """Rows of the driver, which stand in the plan itself."""
+        return self.spark.createDataFrame(rows, struct)
 
     def _scan_level(self, files: Files, data: Sequence[DataFile], struct: StructType, level: Level) -> DataFrame | None:
         paths = [files.spark_uri(f.path) for f in data if f.level is level]

@@ -65,7 +65,7 @@ class Files:
 
     def write_text(self, path: str, text: str) -> None:
         """A small file, anew; OSError is for the caller to judge."""
-        with cast("IO[bytes]", self._fs.open_output_stream(self._full(path))) as file:
+        with self._output(path) as file:
             file.write(text.encode("utf-8"))
 
     def list(self, path: str, *, recursive: bool = True) -> list[tuple[str, int, float]]:
@@ -105,6 +105,23 @@ class Files:
         """The named columns of Parquet files, as one Arrow table per file."""
         with translated_storage(f"reading files of {self.uri()}"):
             return [pq.read_table(self._full(path), filesystem=self._fs, columns=[*columns]) for path in paths]
+
+    def read(self, path: str, columns: Sequence[str]) -> pa.Table:
+        """Those of the named columns that a Parquet file has."""
+        with translated_storage(f"reading {self.uri(path)}"), self._input(path) as stream:
+            file = pq.ParquetFile(stream)
+            there = set(file.schema_arrow.names)
+            return file.read([name for name in columns if name in there])
+
+    @contextmanager
+    def output(self, path: str) -> Iterator[IO[bytes]]:
+        """A new file, in a directory that is made if need be."""
+        self.make(path.rpartition("/")[0])
+        with translated_storage(f"writing {self.uri(path)}"), self._output(path) as stream:
+            yield stream
+
+    def _output(self, path: str) -> IO[bytes]:
+        return cast("IO[bytes]", self._fs.open_output_stream(self._full(path)))
 
     def _input(self, path: str) -> IO[bytes]:
         return cast("IO[bytes]", self._fs.open_input_file(self._full(path)))

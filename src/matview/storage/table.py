@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -11,10 +12,15 @@ from pyspark.sql.types import StructType
 from matview.algebra.schema import Schema
 from matview.storage.delta import DeltaFiles
 from matview.storage.engine import Engine, small
+from matview.storage.few import read_few
 from matview.storage.files import Files
+from matview.storage.remembered import Remembered
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL, RID, RID_TYPE, VN_TYPE, Layout
 from matview.versions.tuples import Operation
+
+Columns = Sequence[tuple[str, str]]
+REMEMBERED = 32
 
 
 class VersionedTable:
@@ -37,6 +43,8 @@ class VersionedTable:
         self.engine = engine
         self.cluster_by = tuple(cluster_by)
         self.log = DeltaFiles(files, lambda: delta_fields(engine.struct(self.layout.columns)))
+        self._few: Remembered[pa.Table | None] = Remembered(REMEMBERED)
+        self._frames: Remembered[DataFrame] = Remembered(REMEMBERED)
 
     @property
     def schema(self) -> Schema:
@@ -44,11 +52,30 @@ class VersionedTable:
 
     def tuples(self, data: Sequence[DataFile]) -> DataFrame:
         """The stored tuples of the given files, hidden ones included, with `__level`."""
-        return self.engine.scan(self.files, data, self.layout.columns)
+        known = ("tuples", *(f.path for f in data))
+        return self._frames.get(known, lambda: self.engine.scan(self.files, data, self.layout.columns))
+
+    def few(self, data: Sequence[DataFile], columns: Columns | None = None) -> pa.Table | None:
+        """The stored tuples of the given files on the driver, if they are few and can be there."""
+        wanted = tuple(columns or self.layout.columns)
+        known = (wanted, *(f.path for f in data))
+        return self._few.get(known, lambda: read_few(self.files, data, self.engine.struct(wanted)))
+
+    def at_hand(self, data: Sequence[DataFile], columns: Columns | None = None) -> DataFrame:
+        """The stored tuples of the given files, without `__level`; if they are few, they are in the plan itself."""
+        wanted = tuple(columns or self.layout.columns)
+
+        def made() -> DataFrame:
+            few = self.few(data, wanted)
+            if few is None:
+                return self.engine.scan(self.files, data, wanted).drop(LEVEL)
+            return self.engine.local(few, self.engine.struct(wanted))
+
+        return self._frames.get((wanted, *(f.path for f in data)), made)
 
     def hiders(self, overlay: Sequence[DataFile]) -> DataFrame:
         """Which tuples the overlay has a newer state of: `__rid` and `__vn1`."""
-        return self.engine.scan(self.files, overlay, ((RID, RID_TYPE), (self.layout.vn(1), VN_TYPE))).drop(LEVEL)
+        return self.at_hand(overlay, ((RID, RID_TYPE), (self.layout.vn(1), VN_TYPE)))
 
     def newest(self, data: Sequence[DataFile], overlay: Sequence[DataFile]) -> DataFrame:
         """The tuples in `data` that `overlay` does not hide: each tuple once, in its newest stored state."""

@@ -1,0 +1,70 @@
+"""Few tuples of plain types are read and written on the driver: a Spark job for them would cost more than they do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import types as t
+
+from matview.storage.files import Files
+from matview.storage.snapshot import DataFile
+
+FEW_ROWS = 5_000
+_ARROW: dict[type[t.DataType], pa.DataType] = {
+    t.ByteType: pa.int8(),
+    t.ShortType: pa.int16(),
+    t.IntegerType: pa.int32(),
+    t.LongType: pa.int64(),
+    t.FloatType: pa.float32(),
+    t.DoubleType: pa.float64(),
+    t.BooleanType: pa.bool_(),
+    t.BinaryType: pa.binary(),
+    t.DateType: pa.date32(),
+    t.TimestampType: pa.timestamp("us", "UTC"),
+    t.TimestampNTZType: pa.timestamp("us"),
+}
+
+_AS_SPARK_DOES = {
+    "compression": "zstd",
+    "coerce_timestamps": "us",
+    "store_decimal_as_integer": True,
+    "store_schema": False,
+}
+
+
+def arrow_type(kind: t.DataType) -> pa.DataType | None:
+    """The type on the driver of values that are the same after the way there and back; None for all others."""
+    if isinstance(kind, t.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    return pa.string() if kind == t.StringType() else _ARROW.get(type(kind))
+
+
+def arrow_schema(struct: t.StructType) -> pa.Schema | None:
+    """None if some column is of a type that does not travel."""
+    kinds = [(field.name, arrow_type(field.dataType)) for field in struct.fields]
+    return None if any(kind is None for _, kind in kinds) else pa.schema(kinds)
+
+
+def read_few(files: Files, data: Sequence[DataFile], struct: t.StructType) -> pa.Table | None:
+    """The tuples of the files; None if they are not few, or of types that do not travel. A missing column is null."""
+    schema = arrow_schema(struct)
+    if schema is None or sum(f.rows for f in data) > FEW_ROWS:
+        return None
+    tables = [_shaped(files.read(file.path, schema.names), schema) for file in data]
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def _shaped(found: pa.Table, schema: pa.Schema) -> pa.Table:
+    columns = [
+        found[field.name].cast(field.type) if field.name in found.column_names else pa.nulls(found.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def write_few(files: Files, path: str, tuples: pa.Table) -> None:
+    """One file, as Spark would write it but for its own notes."""
+    with files.output(path) as stream:
+        pq.write_table(tuples, stream, **_AS_SPARK_DOES)
