@@ -357,3 +357,10 @@ class BadSchedule(MatviewError):
 
     code = "MV613"
     default_help = "EVERY '1 hour 30 minutes', CRON '0 6 * * MON-FRI' AT TIME ZONE 'Europe/Oslo', or ON DEMAND"
+
+
+class ViewgroupInUse(MatviewError):
+    """DROP VIEWGROUP of one that has views."""
+
+    code = "MV614"
+    default_help = "put its views elsewhere, or write CASCADE"

@@ -11,25 +11,34 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
 from matview.catalog.catalog import Catalog
-from matview.catalog.records import Grain, SessionRecord, TableRecord, TransactionRecord
+from matview.catalog.records import Grain, RefreshRecord, SessionRecord, TableRecord, TransactionRecord
 from matview.catalog.settings import FILE_RETENTION
 from matview.errors import MaintenanceBusy, MatviewError, SessionClosed, SessionExpired, WarehouseClosed
 from matview.maintain.collect import Collected, collect
+from matview.maintain.deferred import pinned, up_to_date
 from matview.maintain.definitions import Definitions
 from matview.maintain.difference import difference_of
 from matview.maintain.explaining import explained
 from matview.maintain.policy import CommitPolicy
 from matview.maintain.refresh import Mode
 from matview.maintain.transaction import MaintenanceTransaction, Outcome, Step
-from matview.maintain.unwired import refuse_unwired
 from matview.maintain.versions import raise_versions
 from matview.maintain.working import Counts
 from matview.opening import open_catalog, open_or_create
 from matview.reading.extended import extended_relation
+from matview.reading.groups import GroupStatus, groups_of
 from matview.reading.heart import Heart
 from matview.reading.session import Reader, ReaderSession
 from matview.reading.status import Status, status_of
-from matview.reading.views import ViewStatus, views_of
+from matview.reading.shown import (
+    GROUP_COLUMNS,
+    REFRESH_COLUMNS,
+    SESSION_COLUMNS,
+    VIEW_COLUMNS,
+    refresh_row,
+    session_row,
+)
+from matview.reading.views import ViewStatus, refreshes_of, views_of
 from matview.settings import DEFAULT_RETENTION, Settings
 from matview.spark.session import spark_session
 from matview.sql import statements as st
@@ -38,6 +47,7 @@ from matview.storage.engine import Engine
 from matview.storage.files import Files
 from matview.storage.runtime import Runtime
 from matview.storage.tables import OpenTables
+from matview.versions.references import table_references
 
 Spark = SparkSession | Callable[[], SparkSession]
 """A session, or a way to start one when it is first needed."""
@@ -77,15 +87,15 @@ class Warehouse:
 
     def run(self, statement: st.Statement) -> DataFrame | Outcome:
         self._require_open()
-        refuse_unwired(statement)
         match statement:
             case st.Query(query):
                 return self._newest(query)
             case st.ShowTables():
                 return self._frame([(t.name, t.directory) for t in self.tables()], "table string, directory string")
             case st.ShowViews():
-                rows = [(v.name, v.policy, v.strategy, v.reason or "") for v in self.views()]
-                return self._frame(rows, "view string, policy string, strategy string, reason string")
+                return self._frame([v.row for v in self.views()], VIEW_COLUMNS)
+            case st.ShowViewgroups() | st.ShowSessions() | st.ShowRefreshes():
+                return self._show(statement)
             case st.ExplainView(view):
                 return self._frame([(line,) for line in self.explain(view).splitlines()], "plan string")
             case st.Describe(table):
@@ -97,16 +107,31 @@ class Warehouse:
                     tx.run(statement)
                     return tx.commit()
 
+    def _show(self, statement: st.ShowViewgroups | st.ShowSessions | st.ShowRefreshes) -> DataFrame:
+        match statement:
+            case st.ShowViewgroups():
+                return self._frame([group.row for group in self.viewgroups()], GROUP_COLUMNS)
+            case st.ShowSessions():
+                return self._frame([session_row(session) for session in self.sessions()], SESSION_COLUMNS)
+            case st.ShowRefreshes():
+                return self._frame([refresh_row(record) for record in self.refreshes()], REFRESH_COLUMNS)
+
     def _newest(self, query: exp.Expr) -> DataFrame:
         """The newest version, without a session: the plan is made at once, and stays right for the retention of files.
 
-        If so much happens while the plan is made that this version can no longer be told, there is a newer one.
+        Deferred views that it reads are brought up to date first. If so much happens while the plan is made that this
+        version can no longer be told, there is a newer one.
         """
+        names = [reference.name for reference in table_references(query)]
         while True:
+            version = up_to_date(self._runtime, self._stepping, names)
             try:
-                return Reader(self._runtime, self.catalog.version().current_vn, "table").query(query)
+                return Reader(self._runtime, version, "table").query(query)
             except SessionExpired:
                 continue
+
+    def _stepping(self, step: Step | None) -> MaintenanceTransaction:
+        return self.transaction(step=step)
 
     def transaction(
         self, *, wait: float | None = None, commit: CommitPolicy | None = None, step: Step | None = None
@@ -118,13 +143,14 @@ class Warehouse:
             self.set_versions(self._wanted_versions)
         return MaintenanceTransaction(self._runtime, wait=wait, policy=commit, step=step, definitions=self._definitions)
 
-    def refresh(self, *views: str, mode: Mode = "auto") -> Outcome:
-        """Brings materialized views up to date; `mode="full"` computes them anew, whatever would be cheaper.
+    def refresh(self, *names: str, mode: Mode = "auto") -> Outcome:
+        """Brings viewgroups and views up to date; `mode="full"` computes them anew, whatever would be cheaper.
 
-        Several are refreshed in one transaction, and what they have in common is computed once.
+        A snapshot view is refreshed with its viewgroup. Several are refreshed in one transaction, and what they have in
+        common is computed once.
         """
         with self.transaction() as tx:
-            tx.refresh(*views, mode=mode)
+            tx.refresh(*names, mode=mode)
             return tx.commit()
 
     def set_versions(self, versions: int) -> Outcome:
@@ -156,11 +182,12 @@ class Warehouse:
     def session(self, *, grain: Grain = "table", ttl: float | None = None) -> ReaderSession:
         """Pins the current version. `grain` says how expiry is told: 'tuple' (exact), 'table', or 'global'.
 
+        Deferred views are brought up to date before that.
         `ttl`: how many seconds it outlives this process, should that die; the setting `session_ttl` if not given.
         """
         self._require_open()
         life = self._runtime.settings.session_ttl if ttl is None else ttl
-        record = self.catalog.sessions.open(self._runtime.holder, grain, life)
+        record = pinned(self._runtime, self._stepping, grain, life)
         self._opened.add(record.id)
         return ReaderSession(self._runtime, self._heart, record)
 
@@ -201,19 +228,32 @@ class Warehouse:
         self._require_open()
         return views_of(self.catalog)
 
+    def viewgroups(self) -> list[GroupStatus]:
+        """The viewgroups there are: their schedules and views, and the state that each shows."""
+        self._require_open()
+        return groups_of(self.catalog)
+
+    def refreshes(self, limit: int = 100) -> list[RefreshRecord]:
+        """What the last refreshes of views did and took, the newest first; hidden parts are left out."""
+        self._require_open()
+        return refreshes_of(self.catalog, limit)
+
     def explain(self, view: st.CreateView | str) -> str:
         """How a view is maintained: its algebra, ADD and DEL, the strategies and their costs, the SQL, what is read.
 
         The view is named, or is one to be.
         """
         self._require_open()
-        refuse_unwired(st.ExplainView(view))
         reader = Reader(self._runtime, self.catalog.version().current_vn, "table")
         return explained(self._runtime, view, lambda query, _: reader.query(query))
 
     def diff(self, view: str) -> DataFrame:
-        """The view against its query computed anew: rows it lacks have a positive weight, rows too many a negative."""
+        """The view against its query computed anew: rows it lacks have a positive weight, rows too many a negative.
+
+        As with any query, a deferred view is brought up to date first.
+        """
         self._require_open()
+        up_to_date(self._runtime, self._stepping, [view])
         return difference_of(self._runtime, view)
 
     def audit(self) -> dict[str, int]:

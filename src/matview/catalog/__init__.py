@@ -3,6 +3,7 @@
     Catalog ── lease          who may maintain, fenced by a token       lease.py
             ├─ transactions   history and journal of maintenance        transactions.py
             ├─ tables         what is there, at which versions          tables.py
+            ├─ views, groups  views, edges, logs; viewgroups, states    views.py, groups.py, freshness.py
             ├─ sessions       who reads which version                   sessions.py, horizon.py
             ├─ garbage        files to remove                           garbage.py
             └─ settings       strings by name                           settings.py

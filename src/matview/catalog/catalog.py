@@ -12,6 +12,7 @@ from matview.catalog import schema
 from matview.catalog.check import check
 from matview.catalog.connect import database
 from matview.catalog.garbage import Garbage
+from matview.catalog.groups import Groups
 from matview.catalog.lease import Leases, fenced
 from matview.catalog.migrate import lock_migrations, run_migrations, stored_number, upgrade
 from matview.catalog.migrations import MIGRATIONS
@@ -38,6 +39,7 @@ class Catalog:
         self.transactions = Transactions(store)
         self.tables = Tables(store)
         self.views = Views(store)
+        self.groups = Groups(store)
         self.sessions = Sessions(store)
         self.garbage = Garbage(store)
         self.settings = Settings(store)
@@ -123,6 +125,7 @@ def _create(writing: Writing, store: Store, versions: int) -> None:
     run_migrations(writing, MIGRATIONS)
     bounds = {"floor": 0, "gc_horizon": 0, "gc_claim": 0, "next_table_id": 1}
     version = {"id": 1, "current_vn": FIRST_VN, "maintenance_active": False, "versions": versions}
+    version |= {"changed_vn": FIRST_VN, "defined_vn": FIRST_VN}
     writing.change(insert(schema.version).values(**version, **bounds))
     writing.change(insert(schema.lease).values(id=1, token=0, holder=None, acquired_at=0.0, expires_at=0.0))
     made = {WAREHOUSE_ID: str(uuid.uuid4()), CREATED_AT: repr(writing.now())}

@@ -11,6 +11,8 @@ from sqlalchemy.engine import RowMapping
 from matview.algebra.schema import Column, Schema
 from matview.catalog.records import (
     Edge,
+    GroupRecord,
+    GroupState,
     Lease,
     LogEntry,
     LoggedFile,
@@ -22,6 +24,7 @@ from matview.catalog.records import (
     ViewRecord,
 )
 from matview.errors import BadDefinition, CatalogCorrupt
+from matview.groups.graph import Maintain
 
 
 def schema_to_text(schema: Schema) -> str:
@@ -130,7 +133,24 @@ def session_record(row: RowMapping) -> SessionRecord:
 
 
 def view_record(row: RowMapping) -> ViewRecord:
-    return ViewRecord(row["table_id"], row["query"], row["policy"], row["owner_id"], row["reason"])
+    return ViewRecord(
+        table_id=row["table_id"],
+        query=row["query"],
+        policy=row["policy"],
+        owner_id=row["owner_id"],
+        reason=row["reason"],
+        maintain=Maintain(row["maintain"]),
+        viewgroup=row["viewgroup"],
+        schedule=row["schedule"],
+    )
+
+
+def group_record(row: RowMapping) -> GroupRecord:
+    return GroupRecord(row["name"], row["schedule"], row["comment"])
+
+
+def group_state(row: RowMapping) -> GroupState:
+    return GroupState(row["name"], row["effective_vn"], row["effective_at"], row["refreshed_at"])
 
 
 def edge(row: RowMapping) -> Edge:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from matview.algebra.schema import RESERVED_PREFIX, Schema
 from matview.errors import BadDefinition, TableExists
+from matview.groups.graph import Maintain
 
 TransactionState = Literal["active", "committing", "committed", "aborted"]
 Grain = Literal["tuple", "table", "global"]
@@ -101,7 +102,8 @@ class GarbageFile:
 class ViewRecord:
     """A table that holds the result of `query`. A hidden one serves the view `owner_id`.
 
-    `reason` says why it cannot be maintained from changes, if so.
+    `reason` says why it cannot be maintained from changes, if so. `maintain` says when it is refreshed; `viewgroup` and
+    `schedule` (as it prints) are those declared for it, if any were.
     """
 
     table_id: int
@@ -109,6 +111,47 @@ class ViewRecord:
     policy: RefreshPolicy
     owner_id: int | None = None
     reason: str | None = None
+    maintain: Maintain = Maintain.SNAPSHOT
+    viewgroup: str | None = None
+    schedule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """A viewgroup that somebody declared; its schedule as it prints."""
+
+    name: str
+    schedule: str
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """What a viewgroup shows: the base tables of version `version`, which was the newest at time `at`.
+
+    `refreshed_at`: when its last refresh began.
+    """
+
+    group: str
+    version: int
+    at: float
+    refreshed_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChanges:
+    """What a maintenance transaction does to viewgroups, beside their views.
+
+    `refreshed` moved to this version, each under the one that `parent_of` names; `gone` have no views any more.
+    `renamed`: the old name and the new one.
+    """
+
+    made: tuple[GroupRecord, ...] = ()
+    dropped: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    refreshed: frozenset[str] = frozenset()
+    parent_of: Mapping[str, str] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +214,11 @@ class CatalogChanges:
     edges: tuple[Edge, ...] = ()
     log: tuple[LogEntry, ...] = ()
     refreshes: tuple[RefreshRecord, ...] = ()
+    groups: GroupChanges = GroupChanges()
+    changed: bool = False
+    """Base tables have other rows than before."""
+    defined: bool = False
+    """Tables, views or viewgroups were made, altered or dropped."""
     summary: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

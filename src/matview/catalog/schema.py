@@ -20,8 +20,13 @@ version = Table(
     Column("gc_horizon", BigInteger, nullable=False),
     Column("gc_claim", BigInteger, nullable=False),
     Column("next_table_id", BigInteger, nullable=False),
+    Column("changed_vn", BigInteger, nullable=False),
+    Column("defined_vn", BigInteger, nullable=False),
 )
-"""One row: the paper's Version relation. floor, gc_horizon <= gc_claim <= current_vn; see horizon.py for the claim."""
+"""One row: the paper's Version relation. floor, gc_horizon <= gc_claim <= current_vn; see horizon.py for the claim.
+
+changed_vn: the last version that changed base tables; defined_vn: the last that made, altered or dropped anything.
+"""
 
 lease = Table(
     "matview_lease",
@@ -102,8 +107,36 @@ view = Table(
     Column("policy", Text, nullable=False),
     Column("owner_id", BigInteger),
     Column("reason", Text),
+    Column("maintain", Text, nullable=False),
+    Column("viewgroup", Text),
+    Column("schedule", Text),
 )
-"""A table that holds a query's result, for as long as the table is there; owner_id: whom a hidden one serves."""
+"""A table that holds a query's result, for as long as the table is there; owner_id: whom a hidden one serves.
+
+viewgroup and schedule are those declared, if any were.
+"""
+
+viewgroup = Table(
+    "matview_viewgroup",
+    metadata,
+    Column("name_folded", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("schedule", Text, nullable=False),
+    Column("comment", Text),
+)
+"""The viewgroups that somebody declared; `base` and those of single views are not among them."""
+
+state = Table(
+    "matview_state",
+    metadata,
+    Column("name_folded", Text, primary_key=True),
+    Column("vn", BigInteger, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("effective_vn", BigInteger),
+    Column("effective_at", Double),
+    Column("refreshed_at", Double),
+)
+"""The effective state of a viewgroup from version vn on; null where it has gone by then."""
 
 edge = Table(
     "matview_edge",

@@ -16,8 +16,17 @@ from sqlalchemy import and_, delete, insert, not_, select, update
 
 from matview.catalog import codec, schema
 from matview.catalog.garbage import add_garbage
+from matview.catalog.groups import change_groups
 from matview.catalog.lease import fenced
-from matview.catalog.records import CatalogChanges, Edge, GarbageFile, Lease, TransactionRecord, TransactionState
+from matview.catalog.records import (
+    CatalogChanges,
+    Edge,
+    GarbageFile,
+    GroupChanges,
+    Lease,
+    TransactionRecord,
+    TransactionState,
+)
 from matview.catalog.store import Reading, Store, Writing
 from matview.catalog.tables import advance_rids, create_table, drop_table
 from matview.catalog.version import set_version, version_state
@@ -70,6 +79,11 @@ class Transactions:
         changes = CatalogChanges(garbage=tuple(garbage), edges=tuple(edges))
         fenced(self._store, lease, lambda writing: _housekeeping(writing, changes))
 
+    def progress(self, lease: Lease, edges: Sequence[Edge], groups: GroupChanges) -> None:
+        """Views that had nothing to take over show the newest version: edges and effective states move, it does not."""
+        changes = CatalogChanges(edges=tuple(edges), groups=groups)
+        fenced(self._store, lease, lambda writing: _progress(writing, lease, changes))
+
     def prune(self, lease: Lease, keep: int) -> int:
         """Forget what is finished, but for the newest `keep` and the commit that made currentVN; how many."""
         return fenced(self._store, lease, lambda writing: _prune(writing, keep))
@@ -117,12 +131,16 @@ def _journal(writing: Writing, lease: Lease, tables: Sequence[int]) -> None:
 
 
 def _commit(writing: Writing, lease: Lease, changes: CatalogChanges) -> None:
-    vn = _open_transaction(writing, lease.token).vn
+    record = _open_transaction(writing, lease.token)
+    vn = record.vn
     _change_tables(writing, changes, vn)
     advance_rids(writing, changes.next_rid)
     add_garbage(writing, changes.garbage)
     change_views(writing, changes)
-    set_version(writing, current_vn=vn, maintenance_active=False)
+    change_groups(writing, changes, vn, record.began_at)
+    moved = {"changed_vn": vn} if changes.changed else {}
+    moved |= {"defined_vn": vn} if changes.defined else {}
+    set_version(writing, current_vn=vn, maintenance_active=False, **moved)
     summary = codec.mapping_to_text(changes.summary)
     _set(writing, lease.token, state="committed", ended_at=writing.now(), summary=summary)
 
@@ -156,6 +174,12 @@ def _finish(writing: Writing, token: int) -> None:
 def _housekeeping(writing: Writing, changes: CatalogChanges) -> None:
     add_garbage(writing, changes.garbage)
     change_views(writing, changes)
+
+
+def _progress(writing: Writing, lease: Lease, changes: CatalogChanges) -> None:
+    began_at = _open_transaction(writing, lease.token).began_at
+    change_views(writing, changes)
+    change_groups(writing, changes, version_state(writing).current_vn, began_at)
 
 
 def _prune(writing: Writing, keep: int) -> int:

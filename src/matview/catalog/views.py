@@ -11,8 +11,10 @@ from typing import Any
 from sqlalchemy import Select, Table, and_, delete, func, select
 
 from matview.catalog import codec, schema
+from matview.catalog.freshness import Freshness
 from matview.catalog.records import CatalogChanges, Edge, LogEntry, RefreshRecord, ViewRecord
 from matview.catalog.store import Reading, Store, Writing
+from matview.catalog.version import version_row
 
 _REFRESHES_KEPT = 50
 
@@ -32,6 +34,10 @@ class Views:
         """Every view by its table's id, and every edge, of one moment."""
         return self._store.read(_graph)
 
+    def freshness(self) -> Freshness:
+        """How far every view has come, of one moment."""
+        return self._store.read(_freshness)
+
     def log(self, table_id: int, after: int) -> tuple[LogEntry, ...]:
         """How a table changed after a version, oldest first."""
         later = _of(schema.log, table_id).where(schema.log.c.vn > after).order_by(schema.log.c.vn)
@@ -45,10 +51,24 @@ class Views:
         rows = self._store.read(lambda reading: reading.rows(newest))
         return tuple(codec.refresh_record(row) for row in rows)
 
+    def newest_refreshes(self, limit: int) -> tuple[RefreshRecord, ...]:
+        """The last refreshes of any views, newest first."""
+        newest = select(schema.refresh).order_by(schema.refresh.c.vn.desc(), schema.refresh.c.name_folded).limit(limit)
+        rows = self._store.read(lambda reading: reading.rows(newest))
+        return tuple(codec.refresh_record(row) for row in rows)
+
 
 def _graph(reading: Reading) -> tuple[dict[int, ViewRecord], tuple[Edge, ...]]:
     views = {row["table_id"]: codec.view_record(row) for row in reading.rows(select(schema.view))}
     return views, tuple(codec.edge(row) for row in reading.rows(select(schema.edge)))
+
+
+def _freshness(reading: Reading) -> Freshness:
+    views, edges = _graph(reading)
+    newest = select(schema.log.c.table_id, func.max(schema.log.c.vn).label("vn")).group_by(schema.log.c.table_id)
+    logged = {row["table_id"]: row["vn"] for row in reading.rows(newest)}
+    version = version_row(reading)
+    return Freshness(version["current_vn"], version["defined_vn"], views, edges, logged)
 
 
 def change_views(writing: Writing, changes: CatalogChanges) -> None:
@@ -92,6 +112,9 @@ def _view_row(view: ViewRecord) -> dict[str, object]:
         "policy": view.policy,
         "owner_id": view.owner_id,
         "reason": view.reason,
+        "maintain": view.maintain.value,
+        "viewgroup": view.viewgroup,
+        "schedule": view.schedule,
     }
 
 

@@ -9,10 +9,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from matview.catalog.records import TableRecord
+from matview.catalog.records import RefreshRecord, SessionRecord, TableRecord
+from matview.cli.durations import moment, shown
 from matview.cli.rows import ENDLESS, Format, Row, write_rows
 from matview.cli.texts import note, say, shortened
 from matview.maintain.transaction import Outcome
+from matview.reading.groups import GroupStatus
 from matview.reading.views import ViewStatus
 from matview.spark.errors import translate, translated
 from matview.sql import statements as st
@@ -74,13 +76,17 @@ def _sentence(statement: st.Statement, outcome: Outcome) -> str:
             return f"created table {name}{version}"
         case st.DropTable(name, if_exists=True) if outcome.version is None:
             return f"table {name} is not there"
-        case st.DropTable(name):
+        case st.DropTable(name, cascade=False):
             return f"dropped table {name}{version}"
         case st.CreateView(name, if_not_exists=True) if not outcome.done:
             return f"{name} is there"
         case st.DropView(name, if_exists=True) if not outcome.done:
             return f"materialized view {name} is not there"
-        case st.RefreshView(name) if not outcome.counts.total:
+        case st.CreateViewgroup(name, if_not_exists=True) if not outcome.done:
+            return f"viewgroup {name} is there"
+        case st.DropViewgroup(name, if_exists=True) if not outcome.done:
+            return f"viewgroup {name} is not there"
+        case st.RefreshView(name) | st.RefreshViewgroup(name) if not outcome.counts.total:
             return f"{name} is up to date"
         case st.SetVersions(versions):
             return f"{versions} versions are kept from now on"
@@ -96,9 +102,33 @@ def show_tables(tables: Sequence[TableRecord], look: Look) -> None:
 def show_views(views: Sequence[ViewStatus], look: Look) -> None:
     most = REASON if look.format == "table" else ENDLESS
     rows = [
-        (v.name, v.policy, ", ".join(v.reads), v.behind, v.strategy, shortened(v.reason or "", most)) for v in views
+        (v.name, v.maintain, v.group, v.policy, ", ".join(v.reads), v.behind, v.strategy, shortened(v.reason or "", most))
+        for v in views
     ]
-    write_rows(("view", "policy", "reads", "behind", "last strategy", "computed anew because"), rows, look.format)
+    write_rows(("view", "maintain", "viewgroup", "policy", "reads", "behind", "last strategy", "computed anew because"), rows, look.format)
+
+
+def show_groups(groups: Sequence[GroupStatus], look: Look) -> None:
+    rows = [
+        (g.name, g.schedule, ", ".join(g.views), g.state, _time(g.state_at), shown(g.behind), _time(g.due_at), g.comment)
+        for g in groups
+    ]
+    names = ("viewgroup", "refresh", "views", "state", "state of", "behind", "next refresh", "comment")
+    write_rows(names, rows, look.format)
+
+
+def show_sessions(sessions: Sequence[SessionRecord], look: Look) -> None:
+    rows = [(s.id, s.version, s.grain, moment(s.opened_at), s.holder) for s in sessions]
+    write_rows(("session", "version", "grain", "opened", "by"), rows, look.format)
+
+
+def show_refreshes(records: Sequence[RefreshRecord], look: Look) -> None:
+    rows = [(r.view, r.vn, r.strategy, r.rows, shown(r.seconds), moment(r.refreshed_at)) for r in records]
+    write_rows(("view", "version", "strategy", "rows", "took", "at"), rows, look.format)
+
+
+def _time(seconds: float | None) -> str:
+    return "" if seconds is None else moment(seconds)
 
 
 def show_columns(table: TableRecord, look: Look) -> None:

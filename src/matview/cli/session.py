@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from matview.catalog.catalog import Catalog
 from matview.catalog.records import Grain, SessionRecord
 from matview.cli.durations import moment, seconds, shown
 from matview.cli.rows import write_table
@@ -37,9 +38,28 @@ def open_session(
     """
     life = seconds(ttl)
     with where.open_catalog() as catalog:
-        made = catalog.sessions.open(_holder(), grain, life)
+        made = _opened(catalog, grain, life) or _opened_after_refresh(where, grain, life)
     say(made.id)
     note(f"it reads version {made.version} and lives for {shown(made.ttl)}: matview sql --session {made.id}")
+
+
+def _opened(catalog: Catalog, grain: Grain, life: float) -> SessionRecord | None:
+    """None if deferred views wait for a refresh, which takes Spark."""
+    made = catalog.sessions.open(_holder(), grain, life)
+    fresh = catalog.views.freshness()
+    if not fresh.stale() and (fresh.current_vn == made.version or not any(map(fresh.is_deferred, fresh.views))):
+        return made
+    catalog.sessions.close(made.id)
+    return None
+
+
+def _opened_after_refresh(where: Where, grain: Grain, life: float) -> SessionRecord:
+    from matview.cli.opened import open_here  # PySpark takes its time to import, and is seldom needed here
+
+    with open_here(where) as warehouse:
+        opened = warehouse.session(grain=grain, ttl=life)
+        opened.detach()
+        return opened.record
 
 
 @app.command(name="list")

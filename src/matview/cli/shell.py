@@ -15,7 +15,18 @@ from pyspark.sql import DataFrame
 
 from matview.cli.pieces import Piece, pieces
 from matview.cli.report import report_error
-from matview.cli.results import Look, show_columns, show_frame, show_outcome, show_tables, show_views, tell
+from matview.cli.results import (
+    Look,
+    show_columns,
+    show_frame,
+    show_groups,
+    show_outcome,
+    show_refreshes,
+    show_sessions,
+    show_tables,
+    show_views,
+    tell,
+)
 from matview.cli.texts import note, say
 from matview.errors import MatviewError, TransactionOver, UnsupportedStatement
 from matview.maintain.transaction import MaintenanceTransaction, Outcome
@@ -79,6 +90,12 @@ class Shell:
                 show_columns(self.warehouse.table(table, self.version), self.look)
             case st.ShowViews():
                 show_views(self.warehouse.views(), self.look)
+            case st.ShowViewgroups():
+                show_groups(self.warehouse.viewgroups(), self.look)
+            case st.ShowSessions():
+                show_sessions(self.warehouse.sessions(), self.look)
+            case st.ShowRefreshes():
+                show_refreshes(self.warehouse.refreshes(), self.look)
             case st.ExplainView(view) if self.look.format == "table":
                 say(self.warehouse.explain(view))
             case st.Query(query) if self.session is not None:

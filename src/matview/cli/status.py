@@ -12,12 +12,14 @@ from matview.cli.durations import moment, shown
 from matview.cli.rows import write_table
 from matview.cli.texts import say, shortened, write_json
 from matview.cli.where import HERE, Where
+from matview.groups.graph import BASE
+from matview.reading.groups import GroupStatus
 from matview.reading.status import Outlook, Status, TableStatus, outlook, status_of
 from matview.reading.views import ViewStatus
 from matview.storage.files import Files
 
 TABLES = ("table", "stored rows", "base files", "overlay files", "in overlay", "size", "versions add")
-VIEWS = ("view", "policy", "last strategy", "took", "behind", "refreshed at", "computed anew because")
+VIEWS = ("view", "maintain", "viewgroup", "policy", "last strategy", "took", "behind", "refreshed at", "computed anew because")
 SESSIONS = ("session", "version", "behind", "age", "by", "outlook")
 REASON = 60  # so many letters of it; JSON has the whole
 
@@ -49,6 +51,9 @@ def _write(status: Status) -> None:
         say("tables       none")
     if status.views:
         write_table(VIEWS, [_view(view) for view in status.views])
+    for group in status.groups:
+        if group.name != BASE:
+            say(group_sentence(group, status.now))
     if status.sessions:
         write_table(SESSIONS, [_session(session, status) for session in status.sessions])
     else:
@@ -81,7 +86,21 @@ def _table(table: TableStatus) -> tuple[object, ...]:
 def _view(view: ViewStatus) -> tuple[object, ...]:
     took = shown(view.seconds) if view.strategy else ""
     last, reason = view.strategy or "none yet", shortened(view.reason or "", REASON)
-    return (view.name, view.policy, last, took, view.behind, view.refreshed_vn, reason)
+    return (view.name, view.maintain, view.group, view.policy, last, took, view.behind, view.refreshed_vn, reason)
+
+
+def group_sentence(group: GroupStatus, now: float) -> str:
+    """`reports: state of 14:05:12, 3 min behind, next refresh in 2 min`."""
+    if group.state_at is None:
+        return f"{group.name}: no views"
+    parts = [f"state of {moment(group.state_at)}"]
+    parts.append(f"{shown(group.behind)} behind" if group.behind else "up to date")
+    if group.due_at is None:
+        parts.append("refreshed on demand")
+    else:
+        left = group.due_at - now
+        parts.append(f"next refresh in {shown(left)}" if left > 0 else "next refresh is due")
+    return f"{group.name}: {', '.join(parts)}"
 
 
 def _session(session: SessionRecord, status: Status) -> tuple[object, ...]:

@@ -13,6 +13,7 @@ from matview.algebra.passes import normalised
 from matview.algebra.scalars import column
 from matview.algebra.schema import Field, Schema
 from matview.errors import BadDefinition, NotIncremental
+from matview.groups.assign import Assignment
 from matview.plan.definition import Part, parts_of, refuse_if_whole
 from matview.sql.lower import lower
 from matview.sql.parse import parse_one
@@ -57,12 +58,20 @@ class Definitions:
     def __init__(self) -> None:
         self._known: dict[object, Defined] = {}
         self._warm: set[tuple[str, str]] = set()
+        self._assigned: tuple[int, Assignment] | None = None
 
     def is_warm(self, name: str, strategy: str) -> bool:
         """The part has been refreshed by that strategy before, in this process; from now on it has."""
         known = (name, strategy) in self._warm
         self._warm.add((name, strategy))
         return known
+
+    def assignment(self, number: int, made: Callable[[], Assignment]) -> Assignment:
+        """The viewgroups and the order of views, made anew only when definitions have changed: `number` says so."""
+        known = self._assigned
+        if known is None or known[0] != number:
+            known = self._assigned = number, made()
+        return known[1]
 
     def of(self, lookup: Lookup, name: str, text: str, columns: tuple[str, ...], policy: RefreshPolicy) -> Defined:
         statement = parse_one(text)

@@ -1,8 +1,8 @@
-"""Bringing views up to date: what changed, which strategy, one step per stored relation.
+"""Algorithm 3.2, refresh: what changed, which strategy, one step per stored relation.
 
-refresh(v, ..):  the views that they read, then hidden parts, then the views themselves, level by level;
+refresh(v, ..):  hidden parts, then the views themselves, each after those of them that it reads, level by level;
                  the steps of a level have no need of one another: what they have in common is computed once,
-                 then they run side by side
+                 then they run side by side. What is not named is read as it is stored.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from typing import Literal
 from matview.algebra.nodes import Scan, walk
 from matview.algebra.schema import RESERVED_PREFIX
 from matview.catalog.records import LogEntry, RefreshRecord
-from matview.errors import UnknownTable
 from matview.maintain import run
 from matview.maintain.context import Context
 from matview.maintain.pending import Pending, pending
-from matview.maintain.views import note_edge
+from matview.maintain.edges import note_edge
 from matview.maintain.working import Counts, Working
 from matview.plan.choice import Situation, choose
 from matview.plan.cost import TableFacts
@@ -40,7 +39,7 @@ Mode = Literal["auto", "delta", "affected", "full"]
 
 
 def refresh(context: Context, names: Sequence[str], mode: Mode = "auto") -> Counts:
-    """Each view equals its query over the tables as this transaction sees them."""
+    """Each of these views equals its query over the tables as this transaction sees them; no other is touched."""
     counts = Counts()
     for level in _levels(context, names):
         counts += _refresh_level(context, level, mode)
@@ -59,24 +58,22 @@ class _Target:
 
 
 def _levels(context: Context, names: Iterable[str]) -> list[list[_Target]]:
-    """The parts of the views and of all views above them; each level reads only those before it."""
+    """The parts of the views; each level reads only those before it, and what is not to be refreshed."""
     depth: dict[str, int] = {}
     targets: dict[str, _Target] = {}
+    wanted = {context.tables[name].table.name for name in names}
 
     def visit(name: str) -> int:
         """How deep a table is; views are taken in on the way."""
         working = context.tables[name]
-        if working.view is None:
-            return 0
-        if working.table.name not in depth:
+        own = working.table.name
+        if own not in depth and own in wanted:
             for part, stored in _parts(context, working):
                 depth[part.name] = 1 + max((visit(parent) for parent in part.reads), default=0)
                 targets[part.name] = _Target(part, stored)
-        return depth[working.table.name]
+        return depth.get(own, 0)
 
     for name in names:
-        if context.tables[name].view is None:
-            raise UnknownTable(f"{name} is a table, not a materialized view", help="`SHOW MATERIALIZED VIEWS`")
         visit(name)
     levels: dict[int, list[_Target]] = {}
     for name, target in targets.items():
@@ -243,7 +240,7 @@ def _is_taken_over_partly(context: Context, target: _Target) -> bool:
     parents = [context.tables[parent] for parent in target.part.reads]
     child = target.working.table.id
     seen = [(context.notes.seen.get((p.table.id, child)), p.statements) for p in parents if p.staged]
-    return any(then is not None and then != now for then, now in seen)
+    return any(then not in (None, 0, now) for then, now in seen)
 
 
 def _situation(context: Context, target: _Target, changed: dict[str, Pending]) -> Situation:

@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -25,11 +26,18 @@ class WorkingTables:
         self._lease = lease
         self._version = version
         self._versions = runtime.catalog.version().versions
-        self.views, edges = runtime.catalog.views.graph()
-        self.edges = {(edge.parent_id, edge.child_id): edge for edge in edges}
+        self.fresh = runtime.catalog.views.freshness()
+        """How far every view had come when the transaction began."""
+        self.views = self.fresh.views
+        self.edges = {(edge.parent_id, edge.child_id): edge for edge in self.fresh.edges}
         """What views read, as committed."""
         self._live: dict[str, Working] = {}
         self._dropped: list[Working] = []
+
+    @cached_property
+    def stale(self) -> frozenset[int]:
+        """The deferred views that had not taken over everything when the transaction began."""
+        return self.fresh.stale()
 
     def __iter__(self) -> Iterator[Working]:
         yield from self._live.values()
@@ -88,8 +96,22 @@ class WorkingTables:
     def owned(self, view_id: int) -> list[Working]:
         """The hidden views that serve a view."""
         ids = [view.table_id for view in self.views.values() if view.owner_id == view_id]
-        records = [self._runtime.catalog.tables.by_id(table_id) for table_id in ids]
-        return [self[r.name] for r in records if r is not None and r.dropped_vn is None]
+        dropped = {w.table.id for w in self._dropped}
+        records = [self._runtime.catalog.tables.by_id(table_id) for table_id in ids if table_id not in dropped]
+        for record in records:
+            if record is not None and record.dropped_vn is None:
+                self[record.name]  # looked at, so that it is among those below
+        return [w for w in self._live.values() if w.view is not None and w.view.owner_id == view_id]
+
+    def renewed(self, names: Mapping[int, str]) -> dict[int, str]:
+        """The names of tables by id, with what this transaction has made and without what it has dropped."""
+        dropped = {w.table.id for w in self._dropped}
+        made = {w.table.id: w.table.name for w in self._live.values() if w.created}
+        return {table_id: name for table_id, name in names.items() if table_id not in dropped} | made
+
+    def by_id(self, table_id: int) -> Working | None:
+        """The table of that id, if the transaction has looked at it."""
+        return next((w for w in self if w.table.id == table_id), None)
 
     def drop(self, name: str) -> Working:
         working = self[name]

@@ -19,26 +19,27 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
-from matview.algebra.schema import RESERVED_PREFIX
-from matview.catalog.records import CatalogChanges, GarbageFile, Lease, TransactionState
-from matview.errors import (
-    BadDefinition,
-    LeaseLost,
-    MatviewError,
-    TransactionOver,
-    UnknownTable,
-    UnsupportedStatement,
+from matview.catalog.records import CatalogChanges, GarbageFile, GroupChanges, Lease, TransactionState
+from matview.errors import LeaseLost, MatviewError, TransactionOver, UnsupportedStatement
+from matview.groups.graph import Maintain
+from matview.maintain import statements
+from matview.maintain.algorithms import (
+    prepare,
+    refresh_deferred_view,
+    refresh_named,
+    refresh_view,
+    refresh_viewgroup,
 )
-from matview.maintain import statements, views
 from matview.maintain.context import Context, Notes
+from matview.maintain.define import define
 from matview.maintain.definitions import Definitions
 from matview.maintain.folding import fold_if_due
 from matview.maintain.keeper import LeaseKeeper
 from matview.maintain.policy import AtOnce, CommitPolicy, wait_to_commit
 from matview.maintain.recovery import remove_uncommitted, repair
-from matview.maintain.refresh import Mode, refresh
+from matview.maintain.refresh import Mode
+from matview.maintain.settle import settle
 from matview.maintain.tables import WorkingTables
-from matview.maintain.unwired import Unwired, refuse_unwired, unwired
 from matview.maintain.working import Counts, Working
 from matview.spark.errors import translated
 from matview.sql import statements as st
@@ -119,49 +120,58 @@ class MaintenanceTransaction:
             return self._run(statement)
 
     def _run(self, statement: st.Statement) -> DataFrame | Outcome:
-        refuse_unwired(statement)
         match statement:
             case st.Query(query):
+                prepare(self._context, query)
                 return self.query(query, {})
-            case st.CreateTable() | st.DropTable() | st.CreateView() | st.AlterView() | st.DropView():
-                return self._define(statement)
+            case st.Insert() | st.Update() | st.Delete() | st.Merge():
+                return self._change(statement)
             case st.RefreshView(name, full):
-                return self.refresh(name, mode="full" if full else "auto")
-            case st.Insert():
-                return self._done(statements.insert(self._changeable(statement.table), statement, self.query))
-            case st.Update():
-                return self._done(statements.update(self._changeable(statement.table), statement, self.query))
-            case st.Delete():
-                return self._done(statements.delete(self._changeable(statement.table), statement, self.query))
-            case st.Merge():
-                return self._done(statements.merge(self._changeable(statement.table), statement, self.query))
-            case _ if isinstance(statement, Unwired):
-                raise unwired(type(statement).__name__)
-            case st.ShowTables() | st.ShowViews() | st.ExplainView() | st.Describe() | st.SetVersions():
+                return self._refresh(lambda mode: refresh_view(self._context, name, mode), full)
+            case st.RefreshViewgroup(name, full):
+                return self._refresh(lambda mode: refresh_viewgroup(self._context, name, mode), full)
+            case _ if isinstance(statement, st.Look | st.SetVersions):
                 raise UnsupportedStatement(
                     "not inside a transaction", help="run it outside, with `wh.sql(...)` or `matview sql`"
                 )
+        return self._noted(define(self._context, statement))
 
-    def _define(self, statement: st.Definition) -> Outcome:
-        if statement.name.startswith(RESERVED_PREFIX):
-            raise BadDefinition(f"{statement.name!r} begins with {RESERVED_PREFIX!r}, which is reserved")
+    def _change(self, statement: st.Change) -> Outcome:
+        table = self._changeable(statement.table)
+        prepare(self._context, *st.expressions(statement))
         match statement:
-            case st.CreateTable():
-                return self._create(statement)
-            case st.DropTable():
-                return self._drop(statement)
-            case st.CreateView():
-                return self._noted(views.create(self._context, statement))
-            case st.AlterView():
-                return self._noted(views.alter(self._context, statement))
-            case st.DropView():
-                return self._noted(views.drop(self._context, statement))
+            case st.Insert():
+                return self._done(statements.insert(table, statement, self.query))
+            case st.Update():
+                return self._done(statements.update(table, statement, self.query))
+            case st.Delete():
+                return self._done(statements.delete(table, statement, self.query))
+            case st.Merge():
+                return self._done(statements.merge(table, statement, self.query))
 
-    def refresh(self, *views: str, mode: Mode = "auto") -> Outcome:
-        """Brings views up to date, after the views that they read; `mode` names a strategy to take where it applies."""
+    def refresh(self, *names: str, mode: Mode = "auto") -> Outcome:
+        """Brings viewgroups and views up to date; `mode` names a strategy to take where it applies.
+
+        A snapshot view is refreshed with its viewgroup, and no view of another group is.
+        """
         self._require_open()
         with translated("refreshing a view"):
-            return self._done(refresh(self._context, views, mode))
+            return self._done(refresh_named(self._context, names, mode))
+
+    def refresh_deferred(self, *views: str) -> Outcome:
+        """Brings deferred views up to date, those that need it; all there are if none is named."""
+        self._require_open()
+        with translated("refreshing a view"):
+            every = (view.name for view in self._context.assignment.views_of(Maintain.DEFERRED))
+            return self._done(refresh_deferred_view(self._context, *(views or every)))
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing was changed yet: a commit would spend no version."""
+        return not self._notes.defined and not any(w.staged or w.created or w.dropped for w in self.tables)
+
+    def _refresh(self, refreshed: Callable[[Mode], Counts], full: bool) -> Outcome:
+        return self._done(refreshed("full" if full else "auto"))
 
     @property
     def _context(self) -> Context:
@@ -196,23 +206,6 @@ class MaintenanceTransaction:
         working = self.tables.find(reference)
         return Found(working.table, working.current)
 
-    def _create(self, statement: st.CreateTable) -> Outcome:
-        if statement.if_not_exists and statement.name in self.tables:
-            return Outcome(Counts())
-        properties = {"cluster_by": list(statement.cluster_by), "properties": dict(statement.properties)}
-        self.tables.create(statement.name, statement.schema, properties)
-        return self._noted(f"table {statement.name} made")
-
-    def _drop(self, statement: st.DropTable) -> Outcome:
-        try:
-            views.refuse_if_read(self._context, self._changeable(statement.name))
-            self.tables.drop(statement.name)
-        except UnknownTable:
-            if statement.if_exists:
-                return Outcome(Counts())
-            raise
-        return self._noted(f"table {statement.name} dropped")
-
     def _changeable(self, name: str) -> Working:
         working = self.tables[name]
         if working.view is not None:
@@ -229,15 +222,19 @@ class MaintenanceTransaction:
     # the end ----------------------------------------------------------------------------------------------------------
 
     def commit(self) -> Outcome:
-        """All of it becomes one version; with nothing changed, no version is spent."""
+        """All of it becomes one version; with nothing changed, no version is spent.
+
+        Before that the rules of viewgroups are checked and immediate views follow. What fails then is rolled back.
+        """
         self._require_open()
-        touched = [w for w in self.tables if w.staged or w.created or w.dropped]
         counts = sum((w.counts for w in self.tables), Counts())
-        if not touched:
-            self._note_progress()
+        groups = self._settle()
+        touched = [w for w in self.tables if w.staged or w.created or w.dropped]
+        if self.is_idle:
+            self._note_progress(groups)
             self.rollback()
             return Outcome(counts)
-        changes = self._changes(touched, counts)
+        changes = self._changes(touched, groups)
         interrupted = self._publish([w for w in touched if not w.dropped], changes)
         self._step("committed")
         self._tail([w for w in touched if not w.dropped])
@@ -245,12 +242,21 @@ class MaintenanceTransaction:
             raise interrupted
         return Outcome(counts, self.version, ", ".join(self._notes.done))
 
-    def _note_progress(self) -> None:
+    def _settle(self) -> GroupChanges:
+        try:
+            with translated("refreshing views"):
+                return settle(self._context)
+        except BaseException:
+            with suppress(MatviewError):  # what went wrong first is what matters
+                self.rollback()
+            raise
+
+    def _note_progress(self, groups: GroupChanges) -> None:
         """Views that had nothing to take over have come as far as the current version."""
         known = [edge for ids, edge in self._notes.edges.items() if ids in self.tables.edges]
-        if known:
+        if known or groups.refreshed:
             reached = [replace(edge, consumed=self.version - 1) for edge in known]
-            self.runtime.catalog.transactions.housekeeping(self.lease, edges=reached)
+            self.runtime.catalog.transactions.progress(self.lease, reached, groups)
 
     def _publish(self, touched: list[Working], changes: CatalogChanges) -> BaseException | None:
         """To the tables, then to the catalog. An interruption after the last step is given back: the version stands."""
@@ -293,7 +299,7 @@ class MaintenanceTransaction:
                 log.commit(working.snapshot, self.lease.token, working.staged, ())
             self._step(f"table {working.table.name}")
 
-    def _changes(self, touched: list[Working], counts: Counts) -> CatalogChanges:
+    def _changes(self, touched: list[Working], groups: GroupChanges) -> CatalogChanges:
         last = sorted(touched, key=lambda w: not w.dropped)  # a table that takes the place of another has its name
         per_table = {w.table.name: [w.counts.inserted, w.counts.updated, w.counts.deleted] for w in last}
         return CatalogChanges(
@@ -306,7 +312,10 @@ class MaintenanceTransaction:
             edges=tuple(self._notes.edges.values()),
             log=tuple(w.log_entry() for w in touched if w.logged and w.staged and not w.dropped),
             refreshes=tuple(self._notes.refreshes),
-            summary={"tables": per_table, "rows": counts.total},
+            groups=groups,
+            changed=any(w.staged and w.view is None for w in touched),
+            defined=self._notes.defined > 0,
+            summary={"tables": per_table, "rows": sum(w.counts.total for w in self.tables)},
         )
 
     def _replaced(self) -> tuple[GarbageFile, ...]:

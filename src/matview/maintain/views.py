@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
 from matview.algebra.text import text
-from matview.catalog.records import Edge, ViewRecord
-from matview.errors import UnknownTable, UnsupportedStatement
+from matview.catalog.records import ViewRecord
+from matview.errors import NotIncremental, UnknownTable, UnsupportedStatement
+from matview.groups.edits import altered, quoted
+from matview.groups.graph import Maintain, View
+from matview.maintain.algorithms import prepare
 from matview.maintain.context import Context
 from matview.maintain.definitions import defined
+from matview.maintain.edges import note_edge
 from matview.maintain.run import filled
 from matview.maintain.working import Working
 from matview.plan.definition import Part
@@ -20,57 +25,109 @@ def create(context: Context, statement: st.CreateView) -> str:
     """The view and its hidden parts, made and filled; what was done, in words."""
     if statement.if_not_exists and statement.name in context.tables:
         return ""
+    prepare(context, statement.query)
     parts, reason = defined(context.lookup, statement.name, statement.query, statement.columns, statement.policy)
     properties = {"cluster_by": list(statement.cluster_by), "properties": dict(statement.properties)}
-    written = textwrap.dedent(statement.text).strip()
-    _make(context, parts, ViewRecord(0, written, statement.policy, reason=reason), properties)
+    record = ViewRecord(
+        table_id=0,
+        query=textwrap.dedent(statement.text).strip(),
+        policy=statement.policy,
+        reason=reason,
+        maintain=statement.maintain or Maintain.SNAPSHOT,
+        viewgroup=statement.group,
+        schedule=None if statement.schedule is None else str(statement.schedule),
+    )
+    _make(context, parts, record, properties)
+    context.note_definition(statement.name)
     return f"materialized view {statement.name} made"
 
 
 def alter(context: Context, statement: st.AlterView) -> str:
     """Another query under the same name: built beside the old view, then switched in one version."""
-    old = _view(context, statement.name)
+    old = viewed(context, statement.name)
     refuse_if_read(context, old)
     assert old.view is not None
+    prepare(context, statement.query)
     record = context.runtime.catalog.tables.by_id(old.table.id)
     properties = dict(record.properties) if record else {}
     _drop_all(context, old)
+    context.note_definition()
     parts, reason = defined(context.lookup, statement.name, statement.query, (), old.view.policy)
     written = textwrap.dedent(statement.text).strip()
-    _make(context, parts, ViewRecord(0, written, old.view.policy, reason=reason), properties)
+    _make(context, parts, replace(old.view, query=written, reason=reason), properties)
+    context.note_definition(statement.name)
     return f"materialized view {statement.name} altered"
+
+
+def set_view(context: Context, statement: st.SetView) -> str:
+    """Another policy, viewgroup or schedule; whether all is legal then is asked at the commit."""
+    view = viewed(context, statement.name)
+    node = context.graph[view.table.name]
+    assert view.view is not None and isinstance(node, View)
+    policy = statement.policy or view.view.policy
+    if policy == "strict" and view.view.reason is not None:
+        raise NotIncremental(f"{view.table.name} is computed anew each time: {view.view.reason}")
+    changed = altered(node, statement.maintain, statement.group, statement.schedule)
+    view.view = replace(
+        view.view,
+        policy=policy,
+        maintain=changed.maintain,
+        viewgroup=next(iter(changed.declared), None),
+        schedule=None if changed.cycle is None else str(changed.cycle),
+    )
+    for part in (*context.tables.owned(view.table.id), view):
+        assert part.view is not None
+        part.view = replace(part.view, policy=policy)
+        context.notes.views[part.table.id] = part.view
+    context.note_definition(*[view.table.name] * (changed.maintain is not node.maintain))
+    return f"materialized view {view.table.name} altered"
 
 
 def drop(context: Context, statement: st.DropView) -> str:
     if statement.if_exists and statement.name not in context.tables:
         return ""
-    view = _view(context, statement.name)
-    refuse_if_read(context, view)
-    _drop_all(context, view)
-    return f"materialized view {statement.name} dropped"
+    view = viewed(context, statement.name)
+    if not statement.cascade:
+        refuse_if_read(context, view)
+    return drop_with_readers(context, view.table.name)
+
+
+def drop_table(context: Context, statement: st.DropTable) -> str:
+    if statement.if_exists and statement.name not in context.tables:
+        return ""
+    table = context.tables[statement.name]
+    if table.view is not None:
+        raise UnsupportedStatement(
+            f"{table.table.name} is a materialized view", help=f"DROP MATERIALIZED VIEW {quoted(table.table.name)}"
+        )
+    if not statement.cascade:
+        refuse_if_read(context, table)
+    return drop_with_readers(context, table.table.name)
+
+
+def drop_with_readers(context: Context, *names: str) -> str:
+    """Tables and views with all views that are derived from them, these first; what was done, in words."""
+    graph = context.graph
+    going = set(names).union(*(graph.descendants(name) for name in names))
+    words = []
+    for name in (name for name in reversed(graph.order) if name in going):
+        working = context.tables[name]
+        words.append(f"{'table' if working.view is None else 'materialized view'} {name} dropped")
+        _drop_all(context, working)
+    context.note_definition()
+    return ", ".join(words)
 
 
 def refuse_if_read(context: Context, working: Working) -> None:
     """What views read cannot go before them."""
-    names = sorted(child.table.name for child in readers(context, working))
-    if names:
+    graph, name = context.graph, working.table.name
+    below = graph.descendants(name)
+    if below:
+        names = [quoted(view) for view in graph.order if view in below]
         raise UnsupportedStatement(
-            f"{working.table.name} is read by {', '.join(names)}", help=f"DROP MATERIALIZED VIEW {names[0]} first"
+            f"{name} is read by {', '.join(names)}",
+            help=f"DROP MATERIALIZED VIEW {names[-1]} first, or write CASCADE behind DROP",
         )
-
-
-def readers(context: Context, working: Working) -> Iterator[Working]:
-    """The views, not hidden ones, that read a table directly or through a hidden view."""
-    found = set()
-    for parent, child in {**context.tables.edges, **context.notes.edges}:
-        record = context.tables.views.get(child) or context.notes.views.get(child)
-        owner = child if record is None or record.owner_id is None else record.owner_id
-        if parent == working.table.id and owner != working.table.id:
-            found.add(owner)
-    for table_id in found:
-        known = context.runtime.catalog.tables.by_id(table_id)
-        if known is not None and known.name in context.tables and context.tables[known.name].table.id == table_id:
-            yield context.tables[known.name]
 
 
 # making and dropping --------------------------------------------------------------------------------------------------
@@ -82,25 +139,20 @@ def _make(context: Context, parts: tuple[Part, ...], record: ViewRecord, propert
     owner = made[-1].table.id
     for part, working in zip(parts, made, strict=True):
         hidden = working.table.id != owner
-        query, served = (text(part.node), owner) if hidden else (record.query, None)
-        working.view = ViewRecord(working.table.id, query, record.policy, served, record.reason)
+        if hidden:
+            working.view = ViewRecord(working.table.id, text(part.node), record.policy, owner, record.reason)
+        else:
+            working.view = replace(record, table_id=owner)
         context.notes.views[working.table.id] = working.view
         filled(context, working, part)
         for parent in sorted(part.reads):
             note_edge(context, context.tables[parent], working)
 
 
-def note_edge(context: Context, parent: Working, child: Working) -> None:
-    """From here on the child has taken over everything up to this very version, as far as it has come by now."""
-    ids = (parent.table.id, child.table.id)
-    context.notes.edges[ids] = Edge(*ids, context.version)
-    context.notes.seen[ids] = parent.statements
-
-
-def _view(context: Context, name: str) -> Working:
+def viewed(context: Context, name: str) -> Working:
     working = context.tables[name]
     if working.view is None:
-        raise UnknownTable(f"{name} is a table, not a materialized view", help="DROP TABLE drops tables")
+        raise UnknownTable(f"{name} is a table, not a materialized view", help="`SHOW MATERIALIZED VIEWS`")
     return working
 
 

@@ -9,8 +9,11 @@ from types import TracebackType
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
+from matview.catalog.groups import moment
 from matview.catalog.records import Grain, SessionRecord
 from matview.errors import SessionClosed, SessionExpired, UnsupportedStatement, WarehouseClosed
+from matview.groups.graph import BASE
+from matview.groups.states import State
 from matview.reading.heart import Heart
 from matview.sql import statements as st
 from matview.sql.parse import parse_one
@@ -78,6 +81,18 @@ class ReaderSession:
     @property
     def version(self) -> int:
         return self._record.version
+
+    @property
+    def record(self) -> SessionRecord:
+        """The session as it stands in the catalog."""
+        return self._record
+
+    def states(self) -> dict[str, State]:
+        """The effective state of each viewgroup, as of this session's version; `base` shows that version itself."""
+        self._require_open()
+        shown = self._runtime.catalog.groups.states(self.version)
+        own = {BASE: State(self.version, moment(self._record.opened_at))}
+        return own | {state.group: State(state.version, moment(state.at)) for state in shown}
 
     def sql(self, text: str) -> DataFrame:
         """A query, as of this session's version."""

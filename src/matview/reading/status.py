@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from matview.catalog.catalog import Catalog
 from matview.catalog.records import Lease, SessionRecord, TableRecord, VersionState
+from matview.reading.groups import GroupStatus, groups_of
 from matview.reading.views import ViewStatus, views_of
 from matview.storage.delta import snapshot_of
 from matview.storage.files import Files
@@ -53,6 +54,7 @@ class Status:
     advice: Advice
     now: float = 0.0
     views: tuple[ViewStatus, ...] = ()
+    groups: tuple[GroupStatus, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ def status_of(catalog: Catalog, root: Files, path: str) -> Status:
     tables = _tables(catalog, root, state)
     sessions = tuple(catalog.sessions.list(open_only=True))
     views = tuple(views_of(catalog))
-    return Status(path, state, catalog.lease.current(), tables, sessions, advice, catalog.now(), views)
+    groups = tuple(groups_of(catalog))
+    return Status(path, state, catalog.lease.current(), tables, sessions, advice, catalog.now(), views, groups)
 
 
 def _tables(catalog: Catalog, root: Files, state: VersionState) -> tuple[TableStatus, ...]:

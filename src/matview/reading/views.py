@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from matview.algebra.schema import RESERVED_PREFIX
 from matview.catalog.catalog import Catalog
 from matview.catalog.records import RefreshRecord
+from matview.groups.assign import assigned
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,8 @@ class ViewStatus:
     name: str
     query: str
     policy: str
+    maintain: str
+    group: str
     reads: tuple[str, ...]
     behind: int
     refreshed_vn: int
@@ -25,11 +29,17 @@ class ViewStatus:
     seconds: float
     reason: str | None
 
+    @property
+    def row(self) -> tuple[object, ...]:
+        """As SHOW MATERIALIZED VIEWS tells it."""
+        return self.name, self.maintain, self.group, self.policy, self.strategy, self.reason or ""
+
 
 def views_of(catalog: Catalog) -> list[ViewStatus]:
     """By name; hidden parts belong to the views they serve."""
     tables = {table.id: table for table in catalog.tables.live(catalog.version().current_vn)}
     views, edges = catalog.views.graph()
+    groups = assigned(catalog.groups.graph()).group_of
     owners = {table_id: view.owner_id or table_id for table_id, view in views.items()}
     found = []
     for table_id, view in views.items():
@@ -43,6 +53,8 @@ def views_of(catalog: Catalog) -> list[ViewStatus]:
                 name=tables[table_id].name,
                 query=view.query,
                 policy=view.policy,
+                maintain=view.maintain.value,
+                group=groups.get(tables[table_id].name, ""),
                 reads=tuple(sorted({tables[e.parent_id].name for e in own if e.parent_id in tables})),
                 behind=len(waiting),
                 refreshed_vn=min((e.consumed for e in own), default=tables[table_id].created_vn),
@@ -52,6 +64,12 @@ def views_of(catalog: Catalog) -> list[ViewStatus]:
             )
         )
     return sorted(found, key=lambda view: view.name.casefold())
+
+
+def refreshes_of(catalog: Catalog, limit: int) -> list[RefreshRecord]:
+    """The last refreshes of views, newest first, hidden parts left out."""
+    found = catalog.views.newest_refreshes(limit)
+    return [record for record in found if not record.view.startswith(RESERVED_PREFIX)]
 
 
 def refreshes_at(catalog: Catalog, view: str, version: int) -> tuple[RefreshRecord, ...]:

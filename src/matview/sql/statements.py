@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -249,3 +249,23 @@ Definition = CreateTable | DropTable | CreateView | AlterView | DropView
 Refresh = RefreshView | RefreshViewgroup
 Look = ShowTables | ShowViews | ShowViewgroups | ShowSessions | ShowRefreshes | ExplainView | Describe
 Statement = Query | Change | Definition | GroupDefinition | Refresh | Look | SetVersions
+
+
+def expressions(change: Change) -> Iterator[exp.Expr]:
+    """Whatever in a change may read tables."""
+    match change:
+        case Insert(_, _, source):
+            yield source
+        case Update(_, _, assignments, where):
+            yield from (*assignments.values(), *_there(where))
+        case Delete(_, _, where):
+            yield from _there(where)
+        case Merge():
+            yield from (change.source, change.on)
+            for clause in change.clauses:
+                values = clause.assignments if isinstance(clause, WhenMatched) else clause.values
+                yield from (*_there(clause.condition), *(values.values() if isinstance(values, Mapping) else ()))
+
+
+def _there(expression: exp.Expr | None) -> tuple[exp.Expr, ...]:
+    return () if expression is None else (expression,)

@@ -1,0 +1,50 @@
+"""Which deferred views a query would have to refresh: told from the catalog alone, in one look (section 4, C11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from matview.catalog.records import Edge, ViewRecord
+from matview.groups.graph import Maintain
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """Views, edges and the newest entry of each table's log, of one moment."""
+
+    current_vn: int
+    defined_vn: int
+    views: Mapping[int, ViewRecord]
+    edges: tuple[Edge, ...]
+    logged: Mapping[int, int]
+
+    def owner(self, table_id: int) -> int:
+        """The view that a hidden part serves; any other table itself."""
+        view = self.views.get(table_id)
+        return table_id if view is None or view.owner_id is None else view.owner_id
+
+    def is_deferred(self, table_id: int) -> bool:
+        view = self.views.get(table_id)
+        return view is not None and view.maintain is Maintain.DEFERRED and view.owner_id is None
+
+    def stale(self) -> frozenset[int]:
+        """The deferred views that do not say what their parents say: one of these has changed, or is stale itself."""
+        into: dict[int, list[Edge]] = {}
+        for edge in self.edges:
+            into.setdefault(self.owner(edge.child_id), []).append(edge)
+        known: dict[int, bool] = {}
+
+        def needs(view: int) -> bool:
+            if view not in known:
+                known[view] = False
+                known[view] = any(self._has_moved(edge) or waits(edge) for edge in into.get(view, ()))
+            return known[view]
+
+        def waits(edge: Edge) -> bool:
+            return self.is_deferred(edge.parent_id) and needs(edge.parent_id)
+
+        return frozenset(view for view in into if self.is_deferred(view) and needs(view))
+
+    def _has_moved(self, edge: Edge) -> bool:
+        return self.logged.get(edge.parent_id, 0) > edge.consumed
