@@ -29,7 +29,6 @@ from matview.reading.extended import extended_relation
 from matview.reading.groups import GroupStatus, groups_of
 from matview.reading.heart import Heart
 from matview.reading.session import Reader, ReaderSession
-from matview.reading.status import Status, status_of
 from matview.reading.shown import (
     GROUP_COLUMNS,
     REFRESH_COLUMNS,
@@ -38,6 +37,7 @@ from matview.reading.shown import (
     refresh_row,
     session_row,
 )
+from matview.reading.status import Status, status_of
 from matview.reading.views import ViewStatus, refreshes_of, views_of
 from matview.settings import DEFAULT_RETENTION, Settings
 from matview.spark.session import spark_session

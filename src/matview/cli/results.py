@@ -102,15 +102,37 @@ def show_tables(tables: Sequence[TableRecord], look: Look) -> None:
 def show_views(views: Sequence[ViewStatus], look: Look) -> None:
     most = REASON if look.format == "table" else ENDLESS
     rows = [
-        (v.name, v.maintain, v.group, v.policy, ", ".join(v.reads), v.behind, v.strategy, shortened(v.reason or "", most))
+        (
+            v.name,
+            v.maintain,
+            v.group,
+            v.policy,
+            ", ".join(v.reads),
+            v.behind,
+            v.strategy,
+            shortened(v.reason or "", most),
+        )
         for v in views
     ]
-    write_rows(("view", "maintain", "viewgroup", "policy", "reads", "behind", "last strategy", "computed anew because"), rows, look.format)
+    write_rows(
+        ("view", "maintain", "viewgroup", "policy", "reads", "behind", "last strategy", "computed anew because"),
+        rows,
+        look.format,
+    )
 
 
 def show_groups(groups: Sequence[GroupStatus], look: Look) -> None:
     rows = [
-        (g.name, g.schedule, ", ".join(g.views), g.state, _time(g.state_at), shown(g.behind), _time(g.due_at), g.comment)
+        (
+            g.name,
+            g.schedule,
+            ", ".join(g.views),
+            g.state,
+            _time(g.state_at),
+            shown(g.behind),
+            _time(g.due_at),
+            g.comment,
+        )
         for g in groups
     ]
     names = ("viewgroup", "refresh", "views", "state", "state of", "behind", "next refresh", "comment")

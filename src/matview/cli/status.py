@@ -19,7 +19,17 @@ from matview.reading.views import ViewStatus
 from matview.storage.files import Files
 
 TABLES = ("table", "stored rows", "base files", "overlay files", "in overlay", "size", "versions add")
-VIEWS = ("view", "maintain", "viewgroup", "policy", "last strategy", "took", "behind", "refreshed at", "computed anew because")
+VIEWS = (
+    "view",
+    "maintain",
+    "viewgroup",
+    "policy",
+    "last strategy",
+    "took",
+    "behind",
+    "refreshed at",
+    "computed anew because",
+)
 SESSIONS = ("session", "version", "behind", "age", "by", "outlook")
 REASON = 60  # so many letters of it; JSON has the whole
 

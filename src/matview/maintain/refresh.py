@@ -19,8 +19,8 @@ from matview.algebra.schema import RESERVED_PREFIX
 from matview.catalog.records import LogEntry, RefreshRecord
 from matview.maintain import run
 from matview.maintain.context import Context
-from matview.maintain.pending import Pending, pending
 from matview.maintain.edges import note_edge
+from matview.maintain.pending import Pending, pending
 from matview.maintain.working import Counts, Working
 from matview.plan.choice import Situation, choose
 from matview.plan.cost import TableFacts

@@ -1,10 +1,10 @@
 """What a maintenance transaction owes before it commits: a legal graph, and views that say what they should.
 
-    rules       whatever was made, altered or dropped, the whole graph is legal
-    makesafe    immediate views follow the tables that were changed
-    groups      a viewgroup that a view has come into is refreshed, so that all its views show one state; and one that
-                was refreshed before more was changed is refreshed again: what lies in between is no state of the base
-    deferred    views that a query inside the transaction has refreshed too early, likewise
+rules       whatever was made, altered or dropped, the whole graph is legal
+makesafe    immediate views follow the tables that were changed
+groups      a viewgroup that a view has come into is refreshed, so that all its views show one state; and one that
+            was refreshed before more was changed is refreshed again: what lies in between is no state of the base
+deferred    views that a query inside the transaction has refreshed too early, likewise
 """
 
 from __future__ import annotations

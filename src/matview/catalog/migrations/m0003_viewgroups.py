@@ -58,7 +58,7 @@ def _read_one_another(connection: Connection) -> list[list[dict[str, Any]]]:
     shown = {view["id"]: view | {"consumed": None} for view in live if view["id"] == view["owner"]}
     together = {table_id: [view] for table_id, view in shown.items()}
     for edge in connection.execute(text("SELECT parent_id, child_id, consumed_vn FROM matview_edge")).mappings():
-        child, parent = owner.get(edge["child_id"]), owner.get(edge["parent_id"])
+        child, parent = (owner.get(edge[end], 0) for end in ("child_id", "parent_id"))
         if child not in shown:
             continue
         if parent in shown:
