@@ -15,7 +15,7 @@ from conformance_run import Conformance
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.servers"]
 
 settings.register_profile("few", max_examples=EXAMPLES, deadline=None)
 settings.load_profile("few")

@@ -17,7 +17,6 @@ from typing import Literal
 from matview.algebra.nodes import Scan, walk
 from matview.algebra.schema import RESERVED_PREFIX
 from matview.catalog.records import LogEntry, RefreshRecord
-from matview.errors import UnknownTable
 from matview.maintain import run
 from matview.maintain.context import Context
 from matview.maintain.pending import Pending, pending
@@ -75,9 +74,7 @@ def _levels(context: Context, names: Iterable[str]) -> list[list[_Target]]:
         return depth[working.table.name]
 
     for name in names:
-        if context.tables[name].view is None:
-            raise UnknownTable(f"{name} is a table, not a materialized view", help="`SHOW MATERIALIZED VIEWS`")
-        visit(name)
+        visit(context.tables.view(name).table.name)
     levels: dict[int, list[_Target]] = {}
     for name, target in targets.items():
         levels.setdefault(depth[name], []).append(target)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from matview.algebra.text import text
 from matview.catalog.records import Edge, ViewRecord
-from matview.errors import UnknownTable, UnsupportedStatement
+from matview.errors import UnsupportedStatement
 from matview.maintain.context import Context
 from matview.maintain.definitions import defined
 from matview.maintain.run import filled
@@ -29,7 +29,7 @@ def create(context: Context, statement: st.CreateView) -> str:
 
 def alter(context: Context, statement: st.AlterView) -> str:
     """Another query under the same name: built beside the old view, then switched in one version."""
-    old = _view(context, statement.name)
+    old = context.tables.view(statement.name)
     refuse_if_read(context, old)
     assert old.view is not None
     record = context.runtime.catalog.tables.by_id(old.table.id)
@@ -44,7 +44,7 @@ def alter(context: Context, statement: st.AlterView) -> str:
 def drop(context: Context, statement: st.DropView) -> str:
     if statement.if_exists and statement.name not in context.tables:
         return ""
-    view = _view(context, statement.name)
+    view = context.tables.view(statement.name)
     refuse_if_read(context, view)
     _drop_all(context, view)
     return f"materialized view {statement.name} dropped"
@@ -95,13 +95,6 @@ def note_edge(context: Context, parent: Working, child: Working) -> None:
     ids = (parent.table.id, child.table.id)
     context.notes.edges[ids] = Edge(*ids, context.version)
     context.notes.seen[ids] = parent.statements
-
-
-def _view(context: Context, name: str) -> Working:
-    working = context.tables[name]
-    if working.view is None:
-        raise UnknownTable(f"{name} is a table, not a materialized view", help="DROP TABLE drops tables")
-    return working
 
 
 def _drop_all(context: Context, view: Working) -> None:
