@@ -30,11 +30,14 @@ help:
 demo: $(READY)
 	@$(BIN)/matview demo
 
+# Two processes: both take tests without Spark, in their order, then one of them has Spark and all tests that need it.
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+
 test: $(READY)
-	@$(BIN)/pytest
+	@$(PYTEST)
 
 test-pure: $(READY)
-	@$(BIN)/pytest -m "not spark"
+	@$(PYTEST) -m "not spark"
 
 # As many random cases as asked for; what fails is made small and kept in tests/queries/seeds.
 N ?= 20000

@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -48,6 +49,7 @@ def known_items() -> frozenset[str]:
     return frozenset(item for items in owed().values() for item in items)
 
 
+@cache
 def marks(tests: Path = ROOT / "tests") -> list[Mark]:
     """Every mark in the tests, in the order of files and lines."""
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,12 +16,16 @@ def items_of(test: pytest.Item) -> list[str]:
 
 
 class Conformance:
-    """A run of the whole suite fails if an item that the page claims has no passing test in it."""
+    """A run of the whole suite fails if an item that the page claims has no passing test in it.
+
+    Where workers share the run, each tells with its reports which items they show, and at its end whether it left out
+    any test; only who started them judges.
+    """
 
     def __init__(self, config: pytest.Config, page: Path = PAGE) -> None:
+        self._output: dict[str, object] | None = getattr(config, "workeroutput", None)
         self._whole = config.args_source is not pytest.Config.ArgsSource.ARGS and not config.option.collectonly
         self._page = page
-        self._items: dict[str, list[str]] = {}
         self._shown: set[str] = set()
         self._missing: list[str] = []
 
@@ -29,19 +34,24 @@ class Conformance:
         for test in items:
             if unknown := [name for name in items_of(test) if name not in known]:
                 raise pytest.UsageError(f"{test.nodeid}: not on the conformance list: {', '.join(unknown)}")
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self._items = {test.nodeid: items_of(test) for test in session.items}
+            test.user_properties.extend(("conforms", name) for name in items_of(test))
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         self._whole = self._whole and not items
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self._whole = self._whole and getattr(node, "workeroutput", {}).get("whole", False)
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" and report.passed:
-            self._shown.update(self._items.get(report.nodeid, ()))
+            self._shown.update(str(item) for name, item in report.user_properties if name == "conforms")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if self._output is not None:
+            self._output["whole"] = self._whole
+            return
         ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
         if self._whole and ended and not (session.shouldstop or session.shouldfail):
             missing = claimed_on(self._page.read_text()) - self._shown

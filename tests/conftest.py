@@ -7,13 +7,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
+from tests.algebra.fuzzing import EXAMPLES
 
 from conformance_run import Conformance
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.servers"]
+
+settings.register_profile("few", max_examples=EXAMPLES, deadline=None)
+settings.load_profile("few")
 
 # Tests are many small jobs, for which Java's second compiler costs more than it gives.
 os.environ.setdefault("MATVIEW_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
@@ -33,8 +38,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Conformance(config), "conformance")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that uses Spark is marked so."""
+    """A test that uses Spark is marked so, comes after those that do not, and runs where the others of its kind do."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+    items.sort(key=lambda item: item.get_closest_marker("spark") is not None)

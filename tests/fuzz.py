@@ -99,7 +99,8 @@ def _report(console: Console, tally: Tally, seconds: float) -> None:
     tried = max(tally.queries, 1)
     console.print(
         f"{tally.cases} cases of {tally.queries} queries in {seconds:.0f} s, "
-        f"{tally.cases / seconds * 60:.0f} a minute; the result changed in {tally.moved / max(tally.cases, 1):.0%}; "
+        f"{tally.cases / seconds * 60:.0f} a minute; the result changed in {tally.moved / max(tally.cases, 1):.0%}, "
+        f"{tally.narrowed} changes were narrowed; "
         f"{tally.refused.total() / tried:.1%} of the queries refused, "
         f"{tally.incomparable} not run by DuckDB as they are"
     )

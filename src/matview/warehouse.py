@@ -140,7 +140,7 @@ class Warehouse:
         self._require_open()
         self._runtime.engine.start()  # before the lease is taken: nobody has to wait while Spark starts
         if self._wanted_versions:
-            self.set_versions(self._wanted_versions)
+            self._raise_versions(self._wanted_versions, wait)
         return MaintenanceTransaction(self._runtime, wait=wait, policy=commit, step=step, definitions=self._definitions)
 
     def refresh(self, *names: str, mode: Mode = "auto") -> Outcome:
@@ -157,9 +157,12 @@ class Warehouse:
         """Keeps more versions from now on; no data is rewritten, older files read as having empty slots."""
         self._require_open()
         self._runtime.engine.start()
-        raise_versions(self._runtime, versions)
-        self._wanted_versions = 0
+        self._raise_versions(versions)
         return Outcome(Counts())
+
+    def _raise_versions(self, versions: int, wait: float | None = None) -> None:
+        raise_versions(self._runtime, versions, wait=wait)
+        self._wanted_versions = 0
 
     def want_versions(self, versions: int) -> None:
         """As `set_versions` on a warehouse that has fewer; while another maintains it, our next transaction does so."""
@@ -168,8 +171,7 @@ class Warehouse:
         self._wanted_versions = versions
         with suppress(MaintenanceBusy):
             self._runtime.engine.start()
-            raise_versions(self._runtime, versions, wait=0.0)
-            self._wanted_versions = 0
+            self._raise_versions(versions, wait=0.0)
 
     def gc(self, *, wait: float | None = None) -> Collected:
         """Collects what no session, and no plan within the retention, can need."""

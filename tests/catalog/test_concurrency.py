@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, text
+from tests.waiting import wait_until
 
 from matview.catalog import Catalog, CatalogChanges
 from matview.catalog.store import Reading
@@ -74,7 +75,7 @@ def test_writers_wait_and_then_get_through(url: str) -> None:
         with long_write(url):
             waiter = threading.Thread(target=lambda: got.append(catalog.lease.acquire("ann", 60).token))
             waiter.start()
-            time.sleep(0.2)
+            wait_until(lambda: catalog.waits)
             assert got == []
         waiter.join()
         assert got == [1] and catalog.waits == 1

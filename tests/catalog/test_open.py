@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, create_engine, inspect, make_url, text
+from tests.waiting import wait_until
 
 from matview.catalog import Catalog, schema, url_of_file
 from matview.catalog.connect import database
@@ -135,16 +135,16 @@ def test_migrations_run_in_order_all_or_none(url: str) -> None:
 
 
 def test_processes_that_migrate_at_once_migrate_once(url: str) -> None:
-    """Each store stands for a process; the migration is slow, and would fail the second time."""
+    """Each store stands for a process; the migration lasts till the others wait, and would fail the second time."""
     Catalog.create(url, versions=2).close()
     failures: list[BaseException] = []
+    stores = [Store(database(url, patience=30)) for _ in range(3)]
 
     def slow(connection: Connection) -> None:
-        time.sleep(0.1)
+        wait_until(lambda: sum(store.waits > 0 for store in stores) == len(stores) - 1)
         connection.execute(text("CREATE TABLE matview_second (a INTEGER)"))
 
-    def migrate() -> None:
-        store = Store(database(url, patience=5))
+    def migrate(store: Store) -> None:
         try:
             upgrade(store, (*MIGRATIONS, slow))
         except MatviewError as error:
@@ -152,7 +152,7 @@ def test_processes_that_migrate_at_once_migrate_once(url: str) -> None:
         finally:
             store.close()
 
-    threads = [threading.Thread(target=migrate) for _ in range(3)]
+    threads = [threading.Thread(target=migrate, args=(store,)) for store in stores]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -58,7 +58,8 @@ def test_status_tells_of_views(stale: str, run: Run, no_spark: None) -> None:
     told = run("status", "-w", stale)
     assert told.code == 0
     (ranked,) = (line for line in told.out.splitlines() if "│ ranked " in line and "auto" in line)
-    assert ranked.split("│")[5].strip() == "1"
+    assert [ranked.split("│")[place].strip() for place in (2, 3, 7)] == ["snapshot", "ranked", "1"]
+    assert "ranked: state of " in told.out and " behind, refreshed on demand\n" in told.out
     assert "`RANK()` over a window without PARTITION BY concerns" in ranked
     assert "__" not in told.out
     found = json.loads(run("status", "-w", stale, "--json").out)
@@ -99,7 +100,7 @@ def test_explain(stale: str, run: Run) -> None:
     assert made.out.startswith("view v\n  algebra\n")
     typed = run("sql", "-w", stale, "EXPLAIN MATERIALIZED VIEW by_city; SHOW MATERIALIZED VIEWS")
     assert typed.out.startswith(told.out), "a text, not a table of lines"
-    assert "│ by_city │ auto " in typed.out
+    assert "│ by_city │ snapshot │ by_city " in typed.out
 
 
 def test_explain_shows_where_a_statement_is_wrong(stale: str, run: Run) -> None:
@@ -131,8 +132,11 @@ def test_diff_of_a_view_that_is_behind(stale: str, run: Run) -> None:
         (("explain", "by_city", "--sql", "x"), 2, "which view?"),
         (("explain", "--sql", "SELECT 1"), 2, "--sql makes no materialized view"),
         (("diff", "by_city", "--limit", "-1"), 2, "--limit"),
-        (("explain", "nope"), 1, "error[MV103]: there is no table 'nope'"),
+        (("explain", "nope"), 1, "error[MV103]: there is no materialized view 'nope'"),
+        (("explain", "sales"), 1, "error[MV103]: sales is a table, not a materialized view"),
+        (("diff", "By_Citi"), 1, "did you mean by_city?"),
         (("diff", "sales"), 1, "error[MV103]: sales is a table, not a materialized view"),
+        (("refresh", "by_citi"), 1, "error[MV103]: there is no materialized view 'by_citi'"),
         (("refresh", "sales"), 1, "error[MV103]: sales is a table, not a materialized view"),
     ],
     ids=str,

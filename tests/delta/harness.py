@@ -133,6 +133,10 @@ class Duck:
             self._plans[text] = name
         return self._connection.execute(f"EXECUTE {self._plans[text]}").fetchall()
 
+    def fetch(self, text: str) -> list[Row]:
+        """As `rows`, for a text that comes once."""
+        return self._connection.execute(text).fetchall()
+
     def bag(self, node: Node) -> Bag:
         return bag(self.rows(text(node)))
 

@@ -20,14 +20,21 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a
 BEFORE = ([(1, 1)], [(1, 1)])
 
 
+MOUNTED = 'mount -t tmpfs -o size=12m tmpfs "$1" && echo mounted && cat; umount --lazy "$1"'
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, 12 MiB large."""
+    """A file system of its own, 12 MiB large, mounted by a process that outlives this one, and unmounts it then."""
     place = tmp_path / "disk"
     place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(place)], check=True)
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    command, pipe = ["sh", "-c", MOUNTED, "sh", str(place)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, start_new_session=True) as keeper:
+        assert keeper.stdout is not None
+        assert keeper.stdout.readline() == b"mounted\n"
+        yield place
+        keeper.communicate()
+    assert keeper.returncode == 0
 
 
 def fill(ballast: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 import matview
 from matview import errors
-from matview.maintain import given, rows
+from matview.maintain import rows
+from matview.storage import few as few_rows
 from matview.storage import fold
 from matview.storage.engine import small
 from matview.storage.snapshot import Level
@@ -29,7 +30,7 @@ def warehouse(spark: Any, tmp_path_factory: Any) -> Iterator[matview.Warehouse]:
 def size(request: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Few rows are kept on the driver, many by Spark; what holds of the ones holds of the others."""
     if request.param == "many":
-        monkeypatch.setattr(given, "FEW_ROWS", -1)
+        monkeypatch.setattr(few_rows, "FEW_ROWS", -1)
     return request.param
 
 
@@ -105,7 +106,7 @@ def test_a_null_is_found_in_every_file(
     warehouse.sql(f"CREATE TABLE {table} (x {kind})")
     warehouse.sql(f"INSERT INTO {table} VALUES ({low}), (NULL)")
     warehouse.sql(f"INSERT INTO {table} VALUES ({high}), (NULL)")
-    monkeypatch.setattr(given, "FEW_ROWS", -1)
+    monkeypatch.setattr(few_rows, "FEW_ROWS", -1)
     assert stored(warehouse, table) == 3
     assert str(warehouse.sql(f"UPDATE {table} SET x = {high} WHERE x IS NULL")).startswith("2 inserted, 2 deleted")
     counted = warehouse.sql(f"SELECT count(*), count_if(x <=> {high}) FROM {table}").collect()
@@ -220,7 +221,7 @@ def test_new_tuples_pass_by_what_is_staged(
     warehouse.sql(f"CREATE TABLE {table} (id INT PRIMARY KEY, v INT)")
     warehouse.sql(f"INSERT INTO {table} VALUES (1, 1), (2, 2), (3, 3)")
     warehouse.sql(f"DELETE FROM {table} WHERE id = 3")
-    monkeypatch.setattr(given, "FEW_ROWS", 3)
+    monkeypatch.setattr(few_rows, "FEW_ROWS", 3)
     monkeypatch.setattr(rows, "BULK_ROWS", 3)
     with warehouse.transaction() as tx:
         tx.sql(f"UPDATE {table} SET v = 10 WHERE id = 1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -147,3 +148,15 @@ def test_truncate_describe_show(warehouse: matview.Warehouse) -> None:
     assert [r["table"] for r in warehouse.sql("SHOW TABLES").collect()] == ["t"]
     assert str(warehouse.sql("TRUNCATE TABLE t")).startswith("3 deleted")
     assert rows(warehouse) == []
+
+
+def test_a_forgotten_transaction_gives_its_lease_back(warehouse: matview.Warehouse) -> None:
+    forgotten = warehouse.transaction()
+    forgotten.sql("DELETE FROM t")
+    with pytest.raises(errors.MaintenanceBusy):
+        warehouse.transaction(wait=0.0)
+    del forgotten
+    gc.collect()
+    with warehouse.transaction(wait=0.0) as tx:
+        tx.sql("INSERT INTO t VALUES (4, 40)")
+    assert rows(warehouse) == [(1, 10), (2, 20), (3, 30), (4, 40)]

@@ -14,7 +14,8 @@ from matview.algebra.passes import normalised
 from matview.algebra.schema import Schema
 from matview.plan import strategies
 from matview.plan.definition import Part, parts_of
-from matview.plan.steps import NEW, OLD, Action, Apply, Merge, Rebuild
+from matview.plan.narrow import Values, narrowed
+from matview.plan.steps import NEW, OLD, Action, Apply, Merge, Rebuild, Step
 from matview.sql.lower import lower
 from matview.sql.parse import parse_one
 from matview.sql.render import plain_name, query
@@ -61,9 +62,18 @@ class Maintained:
         for strategy, action in found.items():
             if action is not None and (part.reads & changed):
                 assert self._after(part, action) == expected, f"{strategy} of {part.name}"
+                step = Step(part, strategy, action)
+                narrow = step.over(narrowed(step.node, self._known))
+                assert self._after(part, narrow.action) == expected, f"{strategy} of {part.name}, narrowed"
         self._make(part.name, expected, part.full)
         method = part.summary.method if part.summary else "rows"
         return {f"{strategy} {method}" for strategy, action in found.items() if action is not None}
+
+    def _known(self, leaf: Change | Stored, name: str) -> Values | None:
+        if isinstance(leaf, Stored):
+            return None
+        own = leaf.scan.columns[leaf.scan.names.index(name)]
+        return frozenset(row[0] for row in self._fetch(f'SELECT DISTINCT "{own}" FROM "Δ{leaf.scan.table}"'))
 
     def _after(self, part: Part, action: Action) -> Bag:
         stored = bag(self._fetch(f'SELECT * FROM "{part.name}"'))

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 import matview
 from matview import Settings
 from matview.errors import SessionExpired
-from matview.maintain import given
+from matview.storage import few as few_rows
 from matview.versions.tuples import Operation
 
 from .histories import Generator, Model, State
@@ -27,7 +27,7 @@ EAGER = Settings(fold_files=2, fold_least=4, fold_share=0.2, file_retention=0.0)
 def test_every_session_reads_its_version(
     seed: int, versions: int, rounds: int, few: int, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(given, "FEW_ROWS", few)
+    monkeypatch.setattr(few_rows, "FEW_ROWS", few)
     with matview.open(tmp_path / "wh", versions=versions, spark=spark, settings=EAGER) as warehouse:
         History(warehouse, seed, versions).run(rounds)
 

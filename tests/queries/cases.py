@@ -1,7 +1,7 @@
 """A query in a world: lowered, normalised, changed, and held against computing it anew.
 
-Three laws: the lowered query gives what the text gives; normalising changes nothing; and the new result is the old one
-and the change together.
+Four laws: the lowered query gives what the text gives; normalising changes nothing; the new result is the old one and
+the change together; and the change is the same if tables are narrowed to what the changed rows can meet.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tests.delta.harness import Bag, Duck, Row, added, after, bag, summed, weigh
 from matview.algebra.nodes import Change, Node, Scan, Stored, tables, walk
 from matview.algebra.passes import normalised
 from matview.delta import change
+from matview.plan.narrow import Known, Values, narrowed
 from matview.sql.lower import lower
 from matview.sql.parse import parse_one
 from matview.sql.render import Name, plain_name
@@ -79,9 +80,18 @@ class Prepared:
         return _duckdb(self.node, self._name)
 
     @cached_property
+    def change(self) -> Node | None:
+        return change(self.node, self.changed)
+
+    @cached_property
     def change_sql(self) -> str | None:
-        delta = change(self.node, self.changed)
-        return None if delta is None else _duckdb(delta, self._name)
+        return None if self.change is None else _duckdb(self.change, self._name)
+
+    def narrowed_sql(self, known: Known) -> str | None:
+        """The text of the change, narrowed; None if nothing is."""
+        if self.change is None or (narrow := narrowed(self.change, known)) == self.change:
+            return None
+        return _duckdb(narrow, self._name)
 
     def _name(self, leaf: Scan | Change | Stored) -> exp.Table:
         """Tables that changed are read in their new state."""
@@ -123,6 +133,13 @@ class Loaded:
     def signed(self, text: str) -> dict[Row, int]:
         return summed((row[-1], row[:-1]) for row in self._duck.rows(text))
 
+    def known(self, leaf: Change | Stored, name: str) -> Values | None:
+        """The values of a column of a change."""
+        if isinstance(leaf, Stored):
+            return None
+        own = leaf.scan.columns[leaf.scan.names.index(name)]
+        return frozenset(row[0] for row in self._duck.fetch(f'SELECT DISTINCT "{own}" FROM "Δ{leaf.scan.table}"'))
+
 
 def check_text(prepared: Prepared, loaded: Loaded) -> bool:
     """The lowered query gives what the text gives, normalising changes nothing. False: DuckDB cannot run the text."""
@@ -148,6 +165,17 @@ def check_change(prepared: Prepared, loaded: Loaded) -> dict[Row, int]:
     if (made := added(old, delta)) != dict(new):
         raise Broken("change", _differing(new, made))
     return delta
+
+
+def check_narrowed(prepared: Prepared, loaded: Loaded) -> bool:
+    """Narrowing changes nothing. False: there was nothing to narrow."""
+    text = prepared.narrowed_sql(loaded.known)
+    if text is None or prepared.change_sql is None:
+        return False
+    expected, found = loaded.signed(prepared.change_sql), loaded.signed(text)
+    if found != expected:
+        raise Broken("narrowing", _differing(expected, found))
+    return True
 
 
 def _differing(expected: Mapping[Row, int], found: Mapping[Row, int]) -> str:

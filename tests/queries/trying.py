@@ -13,7 +13,7 @@ from typing import Any
 from matview.algebra.nodes import tables
 from matview.errors import NotIncremental
 
-from .cases import Broken, Loaded, Prepared, check_change, check_text
+from .cases import Broken, Loaded, Prepared, check_change, check_narrowed, check_text
 from .generator import query
 from .tables import TABLES, World, world
 
@@ -41,6 +41,8 @@ class Tally:
     cases: int = 0
     moved: int = 0
     """Cases in which the result changed at all."""
+    narrowed: int = 0
+    """Queries whose change could be narrowed to what the changed rows meet."""
     refused: Counter[str] = field(default_factory=Counter)
     """How many queries were refused, and why."""
     incomparable: int = 0
@@ -52,6 +54,7 @@ class Tally:
         self.queries += other.queries
         self.cases += other.cases
         self.moved += other.moved
+        self.narrowed += other.narrowed
         self.refused.update(other.refused)
         self.incomparable += other.incomparable
         self.operators.update(other.operators)
@@ -80,6 +83,7 @@ class Trial:
                 if tried == 0:
                     tally.incomparable += not check_text(prepared, self._loaded)
                 tally.moved += bool(check_change(prepared, self._loaded))
+                tally.narrowed += tried == 0 and check_narrowed(prepared, self._loaded)
                 tally.cases += 1
         except NotIncremental as refusal:
             tally.refused[refusal.what] += 1
@@ -112,6 +116,7 @@ def failing(loaded: Loaded, sql: str, given: World) -> tuple[str, str] | None:
         loaded.load(given)
         check_text(prepared, loaded)
         check_change(prepared, loaded)
+        check_narrowed(prepared, loaded)
     except NotIncremental:
         return None
     except Exception as error:

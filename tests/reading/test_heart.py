@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import wait_until
 
 from matview.catalog import Catalog, url_of_file
 from matview.reading.heart import Heart
@@ -23,18 +26,29 @@ def lives(catalog: Catalog, session_id: str) -> bool:
     return record is not None and record.live(catalog.now())
 
 
+def heard_of(catalog: Catalog, session_id: str) -> float:
+    record = catalog.sessions.get(session_id)
+    assert record is not None
+    return record.heartbeat_at
+
+
+def pauses() -> bool:
+    """Is the heart's thread between two beats?"""
+    thread = next(thread for thread in threading.enumerate() if thread.name == "matview-heart")
+    assert thread.ident is not None
+    return sys._current_frames()[thread.ident].f_code.co_name == "wait"
+
+
 def test_a_session_that_lives_shorter_than_the_pause(catalog: Catalog) -> None:
     heart = Heart(catalog)
     try:
         heart.add(catalog.sessions.open("reader", "table", 60).id, 60)
-        time.sleep(0.05)  # the heart is in its pause of 20 seconds
-        short = catalog.sessions.open("reader", "table", 0.3)
-        heart.add(short.id, 0.3)
-        time.sleep(1.0)
-        assert lives(catalog, short.id)
+        wait_until(pauses)  # for 20 seconds
+        short = catalog.sessions.open("reader", "table", 0.2)
+        heart.add(short.id, 0.2)
+        wait_until(lambda: heard_of(catalog, short.id) > short.opened_at + 0.2, seconds=10)
         heart.remove(short.id)
-        time.sleep(0.5)
-        assert not lives(catalog, short.id)
+        wait_until(lambda: not lives(catalog, short.id), seconds=10)
     finally:
         heart.stop()
 
@@ -45,10 +59,7 @@ def test_a_session_that_was_ended_is_let_go(catalog: Catalog) -> None:
     for session_id in (ended, other):
         heart.add(session_id, 0.2)
     catalog.sessions.close(ended)
-    deadline = time.monotonic() + 10
-    while heart.sessions != {other}:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: heart.sessions == {other})
     began = time.monotonic()
     heart.stop()
     assert time.monotonic() - began < 1

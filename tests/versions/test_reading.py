@@ -37,7 +37,7 @@ def expected(history: History, s: int) -> Counter[object]:
 @pytest.mark.conforms("Q9")
 @pytest.mark.conforms("Q11")
 @pytest.mark.conforms("Q12")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(histories(KEYED, BAG))
 def test_every_version_reads_as_it_was(drawn: tuple[Layout, list[Transaction]]) -> None:
     layout, transactions = drawn

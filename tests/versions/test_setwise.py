@@ -50,7 +50,7 @@ def expected(layout: Layout, nr: int, before: object, after: Held | None, vn: in
 @pytest.mark.conforms("Q5")
 @pytest.mark.conforms("Q6")
 @pytest.mark.conforms("Q7")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(histories(KEYED, BAG))
 def test_sets_and_single_tuples_agree(drawn: tuple[Layout, list[Transaction]]) -> None:
     layout, transactions = drawn

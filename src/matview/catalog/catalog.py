@@ -19,11 +19,11 @@ from matview.catalog.migrations import MIGRATIONS
 from matview.catalog.observations import observe
 from matview.catalog.records import Lease, Observations, VersionState
 from matview.catalog.sessions import Sessions
-from matview.catalog.settings import CREATED_AT, WAREHOUSE_ID, Settings
+from matview.catalog.settings import CREATED_AT, WAREHOUSE_ID, StoredSettings
 from matview.catalog.store import PATIENCE, Clock, Store, Writing
 from matview.catalog.tables import Tables
 from matview.catalog.transactions import Transactions
-from matview.catalog.version import check_versions, raise_versions, version_state
+from matview.catalog.version import check_versions, version_state, write_versions
 from matview.catalog.views import Views
 from matview.errors import BadSetting
 
@@ -42,7 +42,7 @@ class Catalog:
         self.groups = Groups(store)
         self.sessions = Sessions(store)
         self.garbage = Garbage(store)
-        self.settings = Settings(store)
+        self.settings = StoredSettings(store)
 
     @classmethod
     def create(cls, url: str, *, versions: int, clock: Clock | None = None, patience: float = PATIENCE) -> Catalog:
@@ -81,7 +81,7 @@ class Catalog:
 
     def set_versions(self, lease: Lease, n: int) -> VersionState:
         """Keep n versions from now on; BadSetting if that is fewer than before, or than two."""
-        return fenced(self._store, lease, lambda writing: raise_versions(writing, n))
+        return fenced(self._store, lease, lambda writing: write_versions(writing, n))
 
     def observations(self, limit: int = 1000) -> Observations:
         """How long transactions, the gaps between them, and sessions have been, over the newest `limit` of each."""

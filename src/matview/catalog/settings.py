@@ -14,7 +14,7 @@ MARKED = "marked"
 FILE_RETENTION = "file_retention"
 
 
-class Settings:
+class StoredSettings:
     """Get and set; the last one to set wins."""
 
     def __init__(self, store: Store) -> None:

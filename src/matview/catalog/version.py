@@ -31,7 +31,7 @@ def set_version(writing: Writing, **values: Any) -> None:
     writing.change(update(schema.version).values(**values))
 
 
-def raise_versions(writing: Writing, n: int) -> VersionState:
+def write_versions(writing: Writing, n: int) -> VersionState:
     """n is only ever raised. Tuples hold the history of the n0 before: floor = max(floor, currentVN - (n0 - 1))."""
     check_versions(n)
     before = version_state(writing)

@@ -70,28 +70,37 @@ def show_outcome(statement: st.Statement, outcome: Outcome, look: Look) -> None:
 def _sentence(statement: st.Statement, outcome: Outcome) -> str:
     version = "" if outcome.version is None else f" (version {outcome.version})"
     match statement:
-        case st.CreateTable(name, if_not_exists=True) if outcome.version is None:
-            return f"table {name} is there"
+        case _ if outcome.version is None and not outcome.done and (idle := _idle(statement)):
+            return idle
         case st.CreateTable(name):
             return f"created table {name}{version}"
-        case st.DropTable(name, if_exists=True) if outcome.version is None:
-            return f"table {name} is not there"
         case st.DropTable(name, cascade=False):
             return f"dropped table {name}{version}"
-        case st.CreateView(name, if_not_exists=True) if not outcome.done:
-            return f"{name} is there"
-        case st.DropView(name, if_exists=True) if not outcome.done:
-            return f"materialized view {name} is not there"
-        case st.CreateViewgroup(name, if_not_exists=True) if not outcome.done:
-            return f"viewgroup {name} is there"
-        case st.DropViewgroup(name, if_exists=True) if not outcome.done:
-            return f"viewgroup {name} is not there"
         case st.RefreshView(name) | st.RefreshViewgroup(name) if not outcome.counts.total:
             return f"{name} is up to date"
         case st.SetVersions(versions):
             return f"{versions} versions are kept from now on"
         case _:
             return str(outcome)
+
+
+def _idle(statement: st.Statement) -> str:
+    """What is said of a statement that found nothing to do."""
+    match statement:
+        case st.CreateTable(name, if_not_exists=True):
+            return f"table {name} is there"
+        case st.DropTable(name, if_exists=True):
+            return f"table {name} is not there"
+        case st.CreateView(name, if_not_exists=True):
+            return f"{name} is there"
+        case st.DropView(name, if_exists=True):
+            return f"materialized view {name} is not there"
+        case st.CreateViewgroup(name, if_not_exists=True):
+            return f"viewgroup {name} is there"
+        case st.DropViewgroup(name, if_exists=True):
+            return f"viewgroup {name} is not there"
+        case _:
+            return ""
 
 
 def show_tables(tables: Sequence[TableRecord], look: Look) -> None:

@@ -123,10 +123,7 @@ def _group_named(context: Context, name: str) -> str | None:
 
 
 def _view_named(context: Context, name: str) -> str:
-    working = context.tables[name]
-    if working.view is None or working.view.owner_id is not None:
-        raise UnknownTable(f"{name} is a table, not a materialized view", help="`SHOW MATERIALIZED VIEWS`")
-    return working.table.name
+    return context.tables.view(name).table.name
 
 
 def prepare(context: Context, *read: exp.Expr | None) -> None:

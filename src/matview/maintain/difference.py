@@ -11,8 +11,8 @@ from matview.algebra.nodes import WEIGHT, Project, Scan
 from matview.algebra.scalars import column
 from matview.algebra.schema import Field, Schema
 from matview.delta.signed import difference, kept
-from matview.errors import UnknownTable
 from matview.maintain.definitions import Lookup, whole
+from matview.maintain.named import unknown_view, view_names
 from matview.sql.parse import parse_one
 from matview.sql.render import query as rendered
 from matview.sql.statements import Query
@@ -35,11 +35,10 @@ def difference_of(runtime: Runtime, view: str) -> DataFrame:
         record = runtime.record(reference, state.current_vn)
         return record.name, record.schema
 
-    reference = exp.Table(this=exp.to_identifier(view, quoted=True))
-    record = runtime.record(reference, state.current_vn)
-    stored = runtime.catalog.views.get(record.id)
-    if stored is None:
-        raise UnknownTable(f"{view} is a table, not a materialized view", help="`SHOW MATERIALIZED VIEWS` lists them")
+    record = runtime.catalog.tables.find(view, state.current_vn)
+    stored = runtime.catalog.views.get(record.id) if record else None
+    if record is None or stored is None:
+        raise unknown_view(view, view_names(runtime.catalog, state.current_vn), is_table=record is not None)
     statement = parse_one(stored.query)
     assert isinstance(statement, Query)
     node = whole(Lookup(runtime.engine, named, run), statement.query, record.schema.visible)

@@ -10,6 +10,7 @@ from matview.algebra.schema import Schema
 from matview.catalog.records import TableRecord, ViewRecord
 from matview.errors import UnknownTable
 from matview.maintain.definitions import Lookup, Run, defined
+from matview.maintain.named import unknown_view, view_names
 from matview.maintain.pending import Pending, pending
 from matview.plan.choice import Situation
 from matview.plan.cost import TableFacts
@@ -47,9 +48,10 @@ class _Explaining:
         return explain([self._waiting(part, stored, reason) for part in parts])
 
     def _view(self, name: str) -> tuple[TableRecord, ViewRecord]:
-        record = self._record(name)
-        if record.id not in self._views:
-            raise UnknownTable(f"{name} is a table, not a materialized view", help="`SHOW MATERIALIZED VIEWS`")
+        catalog, version = self._runtime.catalog, self._version.current_vn
+        record = catalog.tables.find(name, version)
+        if record is None or record.id not in self._views:
+            raise unknown_view(name, view_names(catalog, version), is_table=record is not None)
         return record, self._views[record.id]
 
     def _record(self, name: str) -> TableRecord:

@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from matview.maintain.working import Working
 from matview.spark.errors import translated
 from matview.storage.engine import Engine
-from matview.storage.few import FEW_ROWS, arrow_schema
+from matview.storage.few import are_few, arrow_schema, most
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL, RID, Layout
 from matview.versions.predicates import Constant, Kind, Predicate, kind_of
@@ -59,7 +59,7 @@ def given(working: Working, rows: DataFrame, expected: float = math.inf) -> Give
 
 def computed(engine: Engine, hold: Hold, rows: DataFrame, expected: float = math.inf) -> Given:
     """Computes the rows, one job. Those that are expected to be few are not kept on the way."""
-    held = rows if expected <= FEW_ROWS else hold(rows)
+    held = rows if are_few(expected) else hold(rows)
     few = _fetched(held)
     if few is not None:
         return _local(engine, few, rows.schema)
@@ -88,8 +88,8 @@ def _fetched(rows: DataFrame) -> pa.Table | None:
     if arrow_schema(rows.schema) is None:
         return None
     with translated("reading the rows to change"):
-        found = rows.limit(FEW_ROWS + 1).toArrow()
-    return found if found.num_rows <= FEW_ROWS else None
+        found = rows.limit(most() + 1).toArrow()
+    return found if are_few(found.num_rows) else None
 
 
 def _local(engine: Engine, few: pa.Table, schema: StructType) -> Given:

@@ -37,4 +37,5 @@ class LeaseKeeper:
 
     def stop(self) -> None:
         self._stop.set()
-        self._thread.join()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()

@@ -28,7 +28,7 @@ from matview.plan.definition import Part
 from matview.plan.sharing import share, widened
 from matview.plan.steps import Apply, Merge, Rebuild, Step
 from matview.storage.engine import named_table
-from matview.storage.few import FEW_ROWS
+from matview.storage.few import are_few
 from matview.storage.snapshot import DataFile
 
 SIDE_BY_SIDE = 4
@@ -108,7 +108,7 @@ class _Planned:
     def is_small(self) -> bool:
         """Few rows changed, and only what they concern is computed."""
         changed = sum(facts.changed for facts in self.situation.tables.values())
-        return self.step.strategy != "full" and changed <= FEW_ROWS
+        return self.step.strategy != "full" and are_few(changed)
 
 
 def _refresh_level(context: Context, level: list[_Target], mode: Mode) -> Counts:

@@ -16,7 +16,7 @@ from matview.maintain.rows import ACT, BESIDE, FAULT, RESTORE, TIMES, Staged, sa
 from matview.maintain.working import Counts, Working
 from matview.spark.errors import translated
 from matview.storage.engine import UNCOMMITTED, Written, small
-from matview.storage.few import FEW_ROWS, arrow_schema, write_few
+from matview.storage.few import are_few, arrow_schema, write_few
 from matview.storage.files import storage_failure
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL, RID
@@ -72,7 +72,7 @@ def _write(working: Working, staged: Staged) -> Written:
     carried = sum(f.rows for f in _replaced(working, staged))
     schema = arrow_schema(table.engine.struct(table.layout.columns)) if staged.few else None
     try:
-        if schema is not None and staged.most_touched + carried <= FEW_ROWS:
+        if schema is not None and are_few(staged.most_touched + carried):
             return _write_few(working, rows, schema, directory)
         return table.engine.write(
             rows, table.files, directory, staged.levels, _observed(working), _BESIDE, unless=f"{LEVEL} = '{RESTORE}'"

@@ -13,6 +13,7 @@ from sqlglot import exp
 from matview.algebra.schema import Column, Schema
 from matview.catalog.records import Lease, NewTable
 from matview.errors import BadDefinition, TableExists, UnknownTable
+from matview.maintain.named import unknown_view, view_names
 from matview.maintain.working import Working
 from matview.storage.runtime import Runtime
 from matview.storage.snapshot import Snapshot
@@ -52,12 +53,26 @@ class WorkingTables:
         except UnknownTable:
             return False
 
+    def view(self, name: str) -> Working:
+        """The materialized view of that name; UnknownTable says which there are."""
+        there = self._was_dropped(name) or name in self
+        if there and (working := self[name]).view is not None and working.view.owner_id is None:
+            return working
+        made = (w.table.name for w in self._live.values() if w.view is not None and w.view.owner_id is None)
+        committed = (view for view in view_names(self._runtime.catalog, self._version) if not self._was_dropped(view))
+        raise unknown_view(name, {*made, *committed}, is_table=there)
+
+    def _was_dropped(self, name: str) -> bool:
+        return name.casefold() not in self._live and any(
+            w.table.name.casefold() == name.casefold() for w in self._dropped
+        )
+
     def find(self, reference: exp.Table) -> Working:
         """The table of that name; UnknownTable if there is none, or none any more."""
         known = self._live.get(reference.name.casefold())
         if known is not None and not reference.db:
             return known
-        if any(w.table.name.casefold() == reference.name.casefold() for w in self._dropped) and not reference.db:
+        if self._was_dropped(reference.name) and not reference.db:
             raise UnknownTable(f"this transaction has dropped {reference.name!r}", help="create it anew, or roll back")
         record = self._runtime.record(reference, self._version)
         table = self._runtime.tables.table(record, self._versions)

@@ -10,6 +10,7 @@ becomes of the tail: what was not folded is folded when the table is changed nex
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
+from matview.catalog.catalog import Catalog
 from matview.catalog.records import CatalogChanges, GarbageFile, GroupChanges, Lease, TransactionState
 from matview.errors import LeaseLost, MatviewError, TransactionOver, UnsupportedStatement
 from matview.groups.graph import Maintain
@@ -95,6 +97,8 @@ class MaintenanceTransaction:
         patience = settings.lease_wait if wait is None else wait
         lease = runtime.catalog.lease.acquire(runtime.holder, settings.lease_ttl, patience)
         self._keeper = LeaseKeeper(runtime.catalog, lease, settings.lease_ttl)
+        self._let_go = weakref.finalize(self, _given_back, runtime.catalog, self._keeper)
+        self._let_go.atexit = False
         try:
             repair(runtime, lease)
             self.version = runtime.catalog.transactions.begin(lease)
@@ -370,11 +374,6 @@ class MaintenanceTransaction:
         self._over = how
         self._let_go()
 
-    def _let_go(self) -> None:
-        self._keeper.stop()
-        with suppress(MatviewError):  # a lease that cannot be given back expires by itself
-            self.runtime.catalog.lease.release(self._keeper.lease)
-
     def _require_open(self) -> None:
         if self._over is not None:
             raise TransactionOver(f"this transaction was {self._over}")
@@ -393,3 +392,10 @@ class MaintenanceTransaction:
             return
         with suppress(MatviewError):  # what went wrong first is what matters; the next who takes the lease cleans up
             self.rollback()
+
+
+def _given_back(catalog: Catalog, keeper: LeaseKeeper) -> None:
+    """At the end of a transaction, or when it was forgotten: the next who takes the lease cleans up after it."""
+    keeper.stop()
+    with suppress(MatviewError):  # a lease that cannot be given back expires by itself
+        catalog.lease.release(keeper.lease)

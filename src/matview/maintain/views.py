@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from matview.algebra.text import text
 from matview.catalog.records import ViewRecord
-from matview.errors import NotIncremental, UnknownTable, UnsupportedStatement
+from matview.errors import NotIncremental, UnsupportedStatement
 from matview.groups.edits import altered, quoted
 from matview.groups.graph import Maintain, View
 from matview.maintain.algorithms import prepare
@@ -44,7 +44,7 @@ def create(context: Context, statement: st.CreateView) -> str:
 
 def alter(context: Context, statement: st.AlterView) -> str:
     """Another query under the same name: built beside the old view, then switched in one version."""
-    old = viewed(context, statement.name)
+    old = context.tables.view(statement.name)
     refuse_if_read(context, old)
     assert old.view is not None
     prepare(context, statement.query)
@@ -61,7 +61,7 @@ def alter(context: Context, statement: st.AlterView) -> str:
 
 def set_view(context: Context, statement: st.SetView) -> str:
     """Another policy, viewgroup or schedule; whether all is legal then is asked at the commit."""
-    view = viewed(context, statement.name)
+    view = context.tables.view(statement.name)
     node = context.graph[view.table.name]
     assert view.view is not None and isinstance(node, View)
     policy = statement.policy or view.view.policy
@@ -86,7 +86,7 @@ def set_view(context: Context, statement: st.SetView) -> str:
 def drop(context: Context, statement: st.DropView) -> str:
     if statement.if_exists and statement.name not in context.tables:
         return ""
-    view = viewed(context, statement.name)
+    view = context.tables.view(statement.name)
     if not statement.cascade:
         refuse_if_read(context, view)
     return drop_with_readers(context, view.table.name)
@@ -147,13 +147,6 @@ def _make(context: Context, parts: tuple[Part, ...], record: ViewRecord, propert
         filled(context, working, part)
         for parent in sorted(part.reads):
             note_edge(context, context.tables[parent], working)
-
-
-def viewed(context: Context, name: str) -> Working:
-    working = context.tables[name]
-    if working.view is None:
-        raise UnknownTable(f"{name} is a table, not a materialized view", help="`SHOW MATERIALIZED VIEWS`")
-    return working
 
 
 def _drop_all(context: Context, view: Working) -> None:

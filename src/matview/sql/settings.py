@@ -23,7 +23,7 @@ OWN_PREFIX = "matview."
 Reading = Callable[[str], object]
 
 
-class Settings:
+class ViewSettings:
     """Collects what is said, and where; nothing may be said twice."""
 
     def __init__(self) -> None:

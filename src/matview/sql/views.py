@@ -22,7 +22,7 @@ from matview.sql import statements as st
 from matview.sql.clauses import check_clauses
 from matview.sql.groups import read_schedule
 from matview.sql.pieces import DIALECT
-from matview.sql.settings import MAINTAIN, POLICIES, Settings
+from matview.sql.settings import MAINTAIN, POLICIES, ViewSettings
 from matview.sql.tokens import TokenReader
 
 VIEW_STATEMENTS = (
@@ -64,7 +64,7 @@ class ViewParser(TokenReader):
         if_not_exists = self.took("IF", "NOT", "EXISTS")
         name = self.name()
         columns = self.names() if self.stands("(") else ()
-        said = Settings()
+        said = ViewSettings()
         while not self.stands("AS"):
             self._clause(said)
         query, text = self._query()
@@ -75,7 +75,7 @@ class ViewParser(TokenReader):
         name = self.name()
         if not self.stands("SET"):
             return st.AlterView(name, *self._query())
-        said = Settings()
+        said = ViewSettings()
         self.expect("SET")
         self._wanted_setting(said)
         while self.took(","):
@@ -97,7 +97,7 @@ class ViewParser(TokenReader):
             )
         return self.ended(st.RefreshView(self.name(), self.took("FULL")))
 
-    def _clause(self, said: Settings) -> None:
+    def _clause(self, said: ViewSettings) -> None:
         where = self.here()
         if self.took("CLUSTER", "BY"):
             said.say("CLUSTER BY", self.names(), where)
@@ -110,7 +110,7 @@ class ViewParser(TokenReader):
         elif not self._setting(said):
             raise self.wrong("REFRESH, IN VIEWGROUP, MAINTAIN, CLUSTER BY, COMMENT, TBLPROPERTIES or AS")
 
-    def _setting(self, said: Settings) -> bool:
+    def _setting(self, said: ViewSettings) -> bool:
         """A setting that stands here, if one does."""
         where = self.here()
         if self.took("REFRESH", "POLICY"):
@@ -123,14 +123,14 @@ class ViewParser(TokenReader):
             return False
         return True
 
-    def _wanted_setting(self, said: Settings) -> None:
+    def _wanted_setting(self, said: ViewSettings) -> None:
         where = self.here()
         if self.took("VIEWGROUP"):
             said.say("VIEWGROUP", self.name(), where)
         elif not self._setting(said):
             raise self.wrong("MAINTAIN, VIEWGROUP or REFRESH")
 
-    def _properties(self, said: Settings) -> None:
+    def _properties(self, said: ViewSettings) -> None:
         self.expect("(")
         while True:
             where = self.here()

@@ -34,6 +34,15 @@ _AS_SPARK_DOES = {
 }
 
 
+def most() -> int:
+    """How many rows are few."""
+    return FEW_ROWS
+
+
+def are_few(count: float) -> bool:
+    return count <= most()
+
+
 def arrow_type(kind: t.DataType) -> pa.DataType | None:
     """The type on the driver of values that are the same after the way there and back; None for all others."""
     if isinstance(kind, t.DecimalType):
@@ -50,7 +59,7 @@ def arrow_schema(struct: t.StructType) -> pa.Schema | None:
 def read_few(files: Files, data: Sequence[DataFile], struct: t.StructType) -> pa.Table | None:
     """The tuples of the files; None if they are not few, or of types that do not travel. A missing column is null."""
     schema = arrow_schema(struct)
-    if schema is None or sum(f.rows for f in data) > FEW_ROWS:
+    if schema is None or not are_few(sum(f.rows for f in data)):
         return None
     tables = [_shaped(files.read(file.path, schema.names), schema) for file in data]
     return pa.concat_tables(tables) if tables else schema.empty_table()
