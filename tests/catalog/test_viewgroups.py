@@ -90,7 +90,9 @@ def commit(catalog: Catalog, groups: GroupChanges, *, changed: bool = False) -> 
 @pytest.mark.conforms("C12")
 def test_states_move_with_the_version(catalog: Catalog) -> None:
     tree = {"outer": BASE, "inner": "outer"}
-    both = commit(catalog, GroupChanges((GroupRecord("outer", "ON DEMAND"),), refreshed=frozenset(tree), parent_of=tree))
+    both = commit(
+        catalog, GroupChanges((GroupRecord("outer", "ON DEMAND"),), refreshed=frozenset(tree), parent_of=tree)
+    )
     changed = commit(catalog, GroupChanges(), changed=True)
     inner = commit(catalog, GroupChanges(refreshed=frozenset({"inner"}), parent_of=tree))
     assert {s.group: s.version for s in catalog.groups.states()} == {"outer": both, "inner": both}

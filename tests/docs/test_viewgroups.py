@@ -21,7 +21,7 @@ SECTIONS = {int(s[0]): s for s in re.split(r"^### Rule ", PAGE, flags=re.MULTILI
 
 
 def examples(text: str) -> str:
-    return "\n".join(re.findall(r"^```text\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    return "\n".join(re.findall(r"^```(?:text|sql)\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
 
 
 def graph_of(text: str) -> Graph:
@@ -50,7 +50,7 @@ def view_of(statement: st.CreateView) -> View:
 
 
 def test_the_first_example_is_legal() -> None:
-    made = checked(graph_of(examples(PAGE.split("## The rules")[0])))
+    made = checked(graph_of(examples(PAGE.split("## Refreshing")[0])))
     assert made.group_of == {"sales": "base", "by_city": "reports", "large": "nightly"}
 
 

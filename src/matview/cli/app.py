@@ -53,12 +53,14 @@ VERBS = (
     Verb(
         "refresh",
         "matview.cli.refresh:refresh",
-        """Bring materialized views up to date, all of them at one version.
+        """Bring viewgroups and materialized views up to date, all of them at one version.
+
+        A snapshot view is refreshed with its viewgroup.
 
         Each is refreshed by the cheapest strategy: `delta` (from the changes alone), `affected` (the groups or
         partitions that the changes meet), or `full`. One whose tables have not changed starts no job.
 
-        Example: `matview refresh -w shop.wh by_city by_day`
+        Example: `matview refresh -w shop.wh reports by_day`
 
         Example: `matview refresh -w shop.wh --all`
         """,

@@ -58,3 +58,9 @@ def shown(length: float) -> str:
 def moment(at: float) -> str:
     """A time of day where the user is, to the second."""
     return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def clock(at: float, now: float) -> str:
+    """The same, without the day if that is today."""
+    day, time = moment(at).split()
+    return time if moment(now).split()[0] == day else f"{day} {time}"

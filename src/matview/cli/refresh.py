@@ -1,4 +1,4 @@
-"""`matview refresh`: brings materialized views up to date, several as one maintenance transaction."""
+"""`matview refresh`: brings viewgroups and views up to date, several as one maintenance transaction."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from matview.cli.report import UsageError
 from matview.cli.rows import write_table
 from matview.cli.texts import announce, write_json
 from matview.cli.where import HERE, Where
+from matview.groups.graph import Maintain
 from matview.maintain.refresh import Mode
 from matview.reading.views import refreshes_at
 from matview.warehouse import Warehouse
 
 COLUMNS = ("view", "strategy", "rows changed", "took", "version")
 NOTHING = "up to date"
+SNAPSHOT = Maintain.SNAPSHOT.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +40,19 @@ class Refreshed:
 
 
 def refresh(
-    *views: Annotated[str, Parameter(name="VIEW", help="The views to refresh; those that they read come first.")],
+    *names: Annotated[
+        str, Parameter(name="NAME", help="Viewgroups and views; a snapshot view brings its group.")
+    ],
     all: Annotated[bool, Parameter(negative="", help="Every view of the warehouse.")] = False,
     full: Annotated[bool, Parameter(negative="", help="Compute them anew, whatever would be cheaper.")] = False,
     json: Annotated[bool, Parameter(negative="", help="For programs.")] = False,
     where: Where = HERE,
 ) -> None:
-    if bool(views) == all:
-        raise UsageError("which views?", help="name some, or give --all")
+    if bool(names) == all:
+        raise UsageError("which views?", help="name viewgroups or views, or give --all")
     with open_here(where) as warehouse:
-        names = [view.name for view in warehouse.views()] if all else list(dict.fromkeys(views))
-        done = _refreshed(warehouse, names, "full" if full else "auto") if names else []
+        chosen = [view.name for view in warehouse.views()] if all else list(dict.fromkeys(names))
+        done = _refreshed(warehouse, chosen, "full" if full else "auto") if chosen else []
     if json:
         write_json(done)
     else:
@@ -66,10 +70,24 @@ def _refreshed(warehouse: Warehouse, names: list[str], mode: Mode) -> list[Refre
         tx.refresh(*names, mode=mode)
         announce("committing …")
         version = tx.commit().version
+    views = _views(warehouse, names)
     if version is None:
         current = warehouse.catalog.version().current_vn
-        return [Refreshed(name, NOTHING, 0, 0.0, current) for name in names]
-    return [_told(name, refreshes_at(warehouse.catalog, name, version), version) for name in names]
+        return [Refreshed(name, NOTHING, 0, 0.0, current) for name in views]
+    return [_told(name, refreshes_at(warehouse.catalog, name, version), version) for name in views]
+
+
+def _views(warehouse: Warehouse, names: list[str]) -> list[str]:
+    """What was refreshed: the snapshot views of groups that were named, and of the groups of views that were."""
+    views = warehouse.views()
+    groups = {group.name.casefold() for group in warehouse.viewgroups()}
+    found: dict[str, None] = {}
+    for name in names:
+        own = [view for view in views if view.name.casefold() == name.casefold()]
+        of_group = name if name.casefold() in groups else next((v.group for v in own if v.maintain == SNAPSHOT), None)
+        inside = [v for v in views if of_group and v.group.casefold() == of_group.casefold() and v.maintain == SNAPSHOT]
+        found |= dict.fromkeys(view.name for view in inside or own)
+    return list(found)
 
 
 def _told(view: str, records: Sequence[RefreshRecord], version: int) -> Refreshed:

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from matview.catalog.records import Lease, SessionRecord
-from matview.cli.durations import moment, shown
+from matview.cli.durations import clock, moment, shown
 from matview.cli.rows import write_table
 from matview.cli.texts import say, shortened, write_json
 from matview.cli.where import HERE, Where
@@ -103,7 +103,7 @@ def group_sentence(group: GroupStatus, now: float) -> str:
     """`reports: state of 14:05:12, 3 min behind, next refresh in 2 min`."""
     if group.state_at is None:
         return f"{group.name}: no views"
-    parts = [f"state of {moment(group.state_at)}"]
+    parts = [f"state of {clock(group.state_at, now)}"]
     parts.append(f"{shown(group.behind)} behind" if group.behind else "up to date")
     if group.due_at is None:
         parts.append("refreshed on demand")
