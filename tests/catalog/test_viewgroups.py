@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from sqlalchemy import create_engine
 
@@ -30,7 +28,7 @@ TABLES = {1: "sales", 2: "alone", 3: "below", 4: "above", 5: "parted", 6: "__par
 
 
 @pytest.fixture
-def old(url: str) -> Iterator[str]:
+def old(url: str) -> str:
     """A catalog of schema 2: four views, of which one reads another and one has a hidden part."""
     store = Store(database(url, patience=5, must_exist=False))
 
@@ -45,7 +43,7 @@ def old(url: str) -> Iterator[str]:
 
     store.write(make)
     store.close()
-    yield url
+    return url
 
 
 @pytest.mark.conforms("C4")

@@ -126,8 +126,8 @@ def test_diff_of_a_view_that_is_behind(stale: str, run: Run) -> None:
 @pytest.mark.parametrize(
     ("tokens", "code", "told"),
     [
-        (("refresh",), 2, "name some, or give --all"),
-        (("refresh", "by_city", "--all"), 2, "name some, or give --all"),
+        (("refresh",), 2, "or give --all"),
+        (("refresh", "by_city", "--all"), 2, "or give --all"),
         (("explain",), 2, "which view?"),
         (("explain", "by_city", "--sql", "x"), 2, "which view?"),
         (("explain", "--sql", "SELECT 1"), 2, "--sql makes no materialized view"),

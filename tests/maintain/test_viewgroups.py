@@ -211,7 +211,7 @@ def test_a_transaction_reads_what_it_has_done(shop: matview.Warehouse) -> None:
 def test_a_change_that_an_immediate_view_cannot_follow_is_undone(shop: matview.Warehouse) -> None:
     shop.sql("CREATE MATERIALIZED VIEW shares MAINTAIN IMMEDIATE AS SELECT id, 100 DIV amount AS share FROM sales")
     before = shop.catalog.version().current_vn
-    with pytest.raises(MatviewError, match="(?i)divi"):
+    with pytest.raises(MatviewError, match=r"(?i)divi"):
         shop.sql("INSERT INTO sales VALUES (9, 'Rome', 0)")
     assert shop.catalog.version().current_vn == before
     assert shop.status().maintenance is None, "the lease was given back"
@@ -245,7 +245,7 @@ def test_what_is_illegal_leaves_nothing_behind(shop: matview.Warehouse) -> None:
             shop.sql(text)
     assert shop.catalog.version().current_vn == before
     assert [view.name for view in shop.views()] == ["apart", "by_city", "large", "overview", "returns", "stock"]
-    with pytest.raises(UnsupportedStatement, match="sales is read by .*overview"):
+    with pytest.raises(UnsupportedStatement, match=r"sales is read by .*overview"):
         shop.sql("DROP TABLE sales")
 
 

@@ -66,6 +66,18 @@ VERBS = (
         """,
     ),
     Verb(
+        "run",
+        "matview.cli.run:run",
+        """Refresh viewgroups when they are due, until SIGTERM or Ctrl-C.
+
+        A group whose times were missed is refreshed once. One that fails is tried again later, and keeps no other back.
+
+        Example: `matview run -w shop.wh`
+
+        Example: `matview run -w shop.wh --once`
+        """,
+    ),
+    Verb(
         "explain",
         "matview.cli.explain:explain",
         """How a view is maintained: algebra, ADD and DEL, strategies with their costs, SQL, what is read.

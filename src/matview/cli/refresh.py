@@ -40,9 +40,7 @@ class Refreshed:
 
 
 def refresh(
-    *names: Annotated[
-        str, Parameter(name="NAME", help="Viewgroups and views; a snapshot view brings its group.")
-    ],
+    *names: Annotated[str, Parameter(name="NAME", help="Viewgroups and views; a snapshot view brings its group.")],
     all: Annotated[bool, Parameter(negative="", help="Every view of the warehouse.")] = False,
     full: Annotated[bool, Parameter(negative="", help="Compute them anew, whatever would be cheaper.")] = False,
     json: Annotated[bool, Parameter(negative="", help="For programs.")] = False,
