@@ -17,7 +17,15 @@ from sqlalchemy import and_, delete, insert, not_, select, update
 from matview.catalog import codec, schema
 from matview.catalog.garbage import add_garbage
 from matview.catalog.lease import fenced
-from matview.catalog.records import CatalogChanges, Edge, GarbageFile, Lease, TransactionRecord, TransactionState
+from matview.catalog.records import (
+    CatalogChanges,
+    Edge,
+    GarbageFile,
+    Lease,
+    RefreshRecord,
+    TransactionRecord,
+    TransactionState,
+)
 from matview.catalog.store import Reading, Store, Writing
 from matview.catalog.tables import advance_rids, create_table, drop_table
 from matview.catalog.version import set_version, version_state
@@ -65,9 +73,15 @@ class Transactions:
         done = lease.token if token is None else token
         fenced(self._store, lease, lambda writing: _finish(writing, done))
 
-    def housekeeping(self, lease: Lease, garbage: Sequence[GarbageFile] = (), edges: Sequence[Edge] = ()) -> None:
+    def housekeeping(
+        self,
+        lease: Lease,
+        garbage: Sequence[GarbageFile] = (),
+        edges: Sequence[Edge] = (),
+        refreshes: Sequence[RefreshRecord] = (),
+    ) -> None:
         """Record what folding left behind, and how far views have come, outside any change of version."""
-        changes = CatalogChanges(garbage=tuple(garbage), edges=tuple(edges))
+        changes = CatalogChanges(garbage=tuple(garbage), edges=tuple(edges), refreshes=tuple(refreshes))
         fenced(self._store, lease, lambda writing: _housekeeping(writing, changes))
 
     def prune(self, lease: Lease, keep: int) -> int:

@@ -14,7 +14,6 @@ from matview.cli.texts import say, shortened, write_json
 from matview.cli.where import HERE, Where
 from matview.reading.status import Outlook, Status, TableStatus, outlook, status_of
 from matview.reading.views import ViewStatus
-from matview.storage.files import Files
 
 TABLES = ("table", "stored rows", "base files", "overlay files", "in overlay", "size", "versions add")
 VIEWS = ("view", "policy", "last strategy", "took", "behind", "refreshed at", "computed anew because")
@@ -25,7 +24,7 @@ REASON = 60  # so many letters of it; JSON has the whole
 def status(*, json: Annotated[bool, Parameter(negative="", help="For programs.")] = False, where: Where = HERE) -> None:
     root = where.root
     with where.open_catalog() as catalog:
-        found = status_of(catalog, Files(root), root)
+        found = status_of(catalog, root)
     if json:
         write_json(as_json(found))
     else:
