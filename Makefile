@@ -31,7 +31,7 @@ demo: $(READY)
 	@$(BIN)/matview demo
 
 # Two processes: both take tests without Spark, in their order, then one of them has Spark and all tests that need it.
-PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+PYTEST := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
 
 test: $(READY)
 	@$(PYTEST)

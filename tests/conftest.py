@@ -15,7 +15,7 @@ from conformance_run import Conformance
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytest_plugins = ["pytester", "tests.servers"]
+pytest_plugins = ["pytester", "tests.servers", "tests.one_spark"]
 
 settings.register_profile("few", max_examples=EXAMPLES, deadline=None)
 settings.load_profile("few")
@@ -40,10 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that uses Spark is marked so, comes after those that do not, and runs where the others of its kind do."""
+    """A test that uses Spark is marked so, and comes after those that do not."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
     items.sort(key=lambda item: item.get_closest_marker("spark") is not None)

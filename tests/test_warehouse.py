@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,10 @@ def test_a_reader_opens_though_its_versions_cannot_be_raised_now(tmp_path: Path)
         lease = catalog.lease.acquire("keeper", 60)
         with matview.open(tmp_path / "wh", 4, spark=lambda: None) as warehouse:
             assert warehouse.session().version == 1
+            began = time.monotonic()
             with pytest.raises(MaintenanceBusy):
                 warehouse.transaction(wait=0.0)
+            assert time.monotonic() - began < Settings().lease_wait / 2
             catalog.lease.release(lease)
             warehouse.transaction().rollback()
             assert catalog.version().versions == 4

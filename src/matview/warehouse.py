@@ -275,7 +275,7 @@ class Warehouse:
     def status(self) -> Status:
         """The warehouse at one glance."""
         self._require_open()
-        return status_of(self.catalog, self._runtime.tables.root, self.path)
+        return status_of(self.catalog, self.path)
 
     def _describe(self, table: str) -> DataFrame:
         schema = self.table(table).schema

@@ -17,17 +17,14 @@ from matview.errors import StorageFailure
 from matview.settings import Settings
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
-BEFORE = ([(1, 1)], [(1, 1)])
-
-
+SETTINGS = Settings(lease_ttl=1.0, lease_wait=10.0)
 MOUNTED = 'mount -t tmpfs -o size=12m tmpfs "$1" && echo mounted && cat; umount --lazy "$1"'
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+@pytest.fixture(scope="module")
+def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A file system of its own, 12 MiB large, mounted by a process that outlives this one, and unmounts it then."""
-    place = tmp_path / "disk"
-    place.mkdir()
+    place = tmp_path_factory.mktemp("disk")
     command, pipe = ["sh", "-c", MOUNTED, "sh", str(place)], subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, start_new_session=True) as keeper:
         assert keeper.stdout is not None
@@ -35,6 +32,25 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield place
         keeper.communicate()
     assert keeper.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def warehouse(spark: Any, small_disk: Path) -> Iterator[matview.Warehouse]:
+    with matview.open(small_disk / "wh", versions=2, spark=spark, settings=SETTINGS) as made:
+        made.sql("CREATE TABLE a (id INT PRIMARY KEY, v INT)")
+        made.sql("CREATE TABLE b (id INT PRIMARY KEY, v INT)")
+        with made.transaction() as tx:
+            tx.sql("INSERT INTO a VALUES (1, 1)")
+            tx.sql("INSERT INTO b VALUES (1, 1)")
+        yield made
+
+
+@pytest.fixture
+def ballast(small_disk: Path) -> Iterator[Path]:
+    """A file that takes all the room; it goes when the test ends."""
+    file = small_disk / "ballast"
+    yield file
+    file.unlink(missing_ok=True)
 
 
 def fill(ballast: Path) -> None:
@@ -56,27 +72,20 @@ def update_both(warehouse: matview.Warehouse, step: Callable[[str], None]) -> No
 
 
 @pytest.mark.parametrize("step", ["begun", "staged", "journaled", "table a", "table b"])
-def test_full_at(step: str, spark: Any, small_disk: Path) -> None:
-    ballast = small_disk / "ballast"
-
+def test_full_at(step: str, warehouse: matview.Warehouse, ballast: Path) -> None:
     def fill_at(name: str) -> None:
         if name == step:
             fill(ballast)
 
-    path, settings = small_disk / "wh", Settings(lease_ttl=1.0, lease_wait=10.0)
-    with matview.open(path, versions=2, spark=spark, settings=settings) as warehouse:
-        warehouse.sql("CREATE TABLE a (id INT PRIMARY KEY, v INT)")
-        warehouse.sql("CREATE TABLE b (id INT PRIMARY KEY, v INT)")
-        with warehouse.transaction() as tx:
-            tx.sql("INSERT INTO a VALUES (1, 1)")
-            tx.sql("INSERT INTO b VALUES (1, 1)")
-        session = warehouse.session()
+    before = state(warehouse)
+    with warehouse.session() as session:
         with pytest.raises(StorageFailure) as caught:
             update_both(warehouse, fill_at)
         assert re.search("no space left|disk is full", str(caught.value))
-        assert state(session) == BEFORE, "readers go on, on a full disk"
+        assert state(session) == before, "readers go on, on a full disk"
         ballast.unlink()
-        assert state(session) == BEFORE
-        warehouse.sql("UPDATE a SET v = 7")
-        assert state(warehouse) == ([(1, 7)], [(1, 1)])
-        assert not [t for t in warehouse.catalog.transactions.unfinished() if t.state != "committed"]
+        assert state(session) == before
+    warehouse.sql("UPDATE a SET v = v + 5")
+    ((number, value),) = before[0]
+    assert state(warehouse) == ([(number, value + 5)], before[1])
+    assert not [t for t in warehouse.catalog.transactions.unfinished() if t.state != "committed"]

@@ -120,8 +120,8 @@ class Maintained:
 
     def _insert(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
         if rows:
-            marks = ", ".join("?" * len(rows[0]))
-            self._connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', rows)
+            marks = ", ".join([f"({', '.join('?' * len(rows[0]))})"] * len(rows))
+            self._connection.execute(f'INSERT INTO "{name}" VALUES {marks}', [value for row in rows for value in row])
 
     def _fetch(self, text: str) -> list[Row]:
         return self._connection.execute(text).fetchall()

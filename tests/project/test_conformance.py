@@ -8,8 +8,11 @@ import pytest
 
 from conformance import PAGE, Mark, claimed_on, known_items, marks, owed, page
 
-PLUGIN = """
+PLUGIN = f"""
+import sys
 from pathlib import Path
+
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from conformance_run import Conformance
 
 def pytest_configure(config):
@@ -86,6 +89,9 @@ def test_a_page_claims_what_has_a_test_and_nothing_else() -> None:
         ("Q3", True, [], True),
         ("Q3", True, ["-k", "one"], False),  # not the whole suite
         ("Q3", True, ["test_it.py"], False),
+        ("Q2", True, ["-n", "1"], False),
+        ("Q2", False, ["-n", "1"], True),
+        ("Q3", True, ["-n", "1", "-k", "one"], False),
     ],
 )
 def test_a_full_run_must_show_what_is_claimed(

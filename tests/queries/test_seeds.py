@@ -7,7 +7,7 @@ import pytest
 from .cases import Loaded
 from .trying import SEEDS, Trial, failing, read
 
-SLICE = 16
+SLICE = 8
 """Queries, each in eight worlds; `make fuzz` tries many more."""
 
 

@@ -16,6 +16,7 @@ import matview
 from matview import Settings
 from matview.errors import NotIncremental, TableExists, UnknownTable, UnsupportedStatement
 from matview.maintain import run
+from matview.storage import few as few_rows
 from matview.storage.changes import changes
 from matview.storage.table import VersionedTable
 
@@ -93,20 +94,25 @@ def test_views_follow_a_random_history(warehouse: matview.Warehouse) -> None:
 
 
 @pytest.mark.conforms("M15")
-@pytest.mark.parametrize("seed", [11, 12, 14])
-def test_random_views(seed: int, warehouse: matview.Warehouse) -> None:
+@pytest.mark.parametrize(("first", "few"), [(11, 5000), (14, -1)], ids=["on the driver", "by Spark"])
+def test_random_views(first: int, few: int, warehouse: matview.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three queries of the generator in one world, which changes and changes back, by both strategies."""
+    monkeypatch.setattr(few_rows, "FEW_ROWS", few)
     make_tables(warehouse)
-    made = world(seed)
+    made = world(first)
     with warehouse.transaction() as tx:
         for table, rows in made.before.items():
             apply(tx, warehouse, table, [(1, row) for row in rows])
-    warehouse.sql(f"CREATE MATERIALIZED VIEW v AS {query(seed, 3)}")
-    assert_right(warehouse, "v")
+    views = [f"v{seed}" for seed in range(first, first + 3)]
     with warehouse.transaction() as tx:
-        for table, signed in made.change.items():
-            apply(tx, warehouse, table, signed)
-    warehouse.refresh("v")
-    assert_right(warehouse, "v")
+        for seed, view in enumerate(views, first):
+            tx.sql(f"CREATE MATERIALIZED VIEW {view} AS {query(seed, 3)}")
+    for mode, sign in ("delta", 1), ("affected", -1):
+        with warehouse.transaction() as tx:
+            for table, signed in made.change.items():
+                apply(tx, warehouse, table, [(sign * weight, row) for weight, row in signed])
+        warehouse.refresh(*views, mode=mode)  # type: ignore[arg-type]
+        assert_right(warehouse, *views)
 
 
 @pytest.fixture
@@ -203,6 +209,21 @@ def test_what_views_have_in_common_is_computed_once(sales: matview.Warehouse, mo
 
 
 def test_nothing_new_costs_nothing(sales: matview.Warehouse) -> None:
+    assert jobs(sales, lambda: sales.refresh("by_city")) == 0
+
+
+def test_a_refresh_that_changes_nothing_is_on_record(sales: matview.Warehouse) -> None:
+    """It took its time, which the next choice has to know of."""
+    with sales.transaction() as tx:
+        tx.sql("INSERT INTO sales VALUES (8, 'Bari', 0, NULL)")
+        tx.sql("UPDATE sales SET amount = amount + 1 WHERE city = 'Oslo'")
+    with sales.transaction() as tx:
+        tx.sql("DELETE FROM sales WHERE id = 8")
+        tx.sql("UPDATE sales SET amount = amount - 1 WHERE city = 'Oslo'")
+    version = sales.catalog.version().current_vn
+    sales.refresh("by_city", mode="delta")
+    assert sales.catalog.version().current_vn == version
+    assert next(v.strategy for v in sales.views() if v.name == "by_city") == "delta"
     assert jobs(sales, lambda: sales.refresh("by_city")) == 0
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, TextClause, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Dialect, Engine, TextClause, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import QueuePool
 
@@ -60,6 +61,11 @@ def database(url: str, *, patience: float, must_exist: bool = True) -> Database:
             return _postgresql(parsed, patience)
         case other:
             raise BadSetting(f"the catalog cannot live in {other!r}", help="use sqlite:///FILE or postgresql://...")
+
+
+def insert_of(dialect: Dialect) -> Any:
+    """The dialect's own INSERT, which can overwrite. A dialect takes 0.05 s to import: only the one in use is."""
+    return import_module(f"sqlalchemy.dialects.{dialect.name}").insert
 
 
 def _parse(url: str) -> URL:

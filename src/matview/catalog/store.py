@@ -14,12 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Delete, Executable, Insert, Select, Table, Update, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from matview.catalog import schema
-from matview.catalog.connect import Database
+from matview.catalog.connect import Database, insert_of
 from matview.catalog.faults import is_busy, is_waited_out, translate
 from matview.errors import CatalogCorrupt, CatalogUnavailable, MatviewError, WarehouseClosed
 
@@ -72,8 +71,7 @@ class Writing(Reading):
         """Insert rows, or overwrite those of the same primary key."""
         keys = [column.name for column in table.primary_key]
         others = [column.name for column in table.columns if column.name not in keys]
-        make = sqlite.insert if self.connection.dialect.name == "sqlite" else postgresql.insert
-        insert = make(table)
+        insert = insert_of(self.connection.dialect)(table)
         taken = {name: insert.excluded[name] for name in others}
         self.change_each(insert.on_conflict_do_update(index_elements=keys, set_=taken), rows)
 

@@ -24,6 +24,7 @@ from matview.catalog.records import (
     GarbageFile,
     GroupChanges,
     Lease,
+    RefreshRecord,
     TransactionRecord,
     TransactionState,
 )
@@ -74,14 +75,15 @@ class Transactions:
         done = lease.token if token is None else token
         fenced(self._store, lease, lambda writing: _finish(writing, done))
 
-    def housekeeping(self, lease: Lease, garbage: Sequence[GarbageFile] = (), edges: Sequence[Edge] = ()) -> None:
-        """Record what folding left behind, and how far views have come, outside any change of version."""
-        changes = CatalogChanges(garbage=tuple(garbage), edges=tuple(edges))
-        fenced(self._store, lease, lambda writing: _housekeeping(writing, changes))
+    def housekeeping(self, lease: Lease, garbage: Sequence[GarbageFile]) -> None:
+        """Record what folding left behind, outside any change of version."""
+        fenced(self._store, lease, lambda writing: add_garbage(writing, garbage))
 
-    def progress(self, lease: Lease, edges: Sequence[Edge], groups: GroupChanges) -> None:
+    def progress(
+        self, lease: Lease, edges: Sequence[Edge], groups: GroupChanges, refreshes: Sequence[RefreshRecord] = ()
+    ) -> None:
         """Views that had nothing to take over show the newest version: edges and effective states move, it does not."""
-        changes = CatalogChanges(edges=tuple(edges), groups=groups)
+        changes = CatalogChanges(edges=tuple(edges), groups=groups, refreshes=tuple(refreshes))
         fenced(self._store, lease, lambda writing: _progress(writing, lease, changes))
 
     def prune(self, lease: Lease, keep: int) -> int:
@@ -169,11 +171,6 @@ def _finish(writing: Writing, token: int) -> None:
     if record is None or record.state != "committed":
         raise TransactionOver(f"transaction {token} is {record.state if record else 'unknown'}, not committed")
     _set(writing, token, tail_done=True)
-
-
-def _housekeeping(writing: Writing, changes: CatalogChanges) -> None:
-    add_garbage(writing, changes.garbage)
-    change_views(writing, changes)
 
 
 def _progress(writing: Writing, lease: Lease, changes: CatalogChanges) -> None:

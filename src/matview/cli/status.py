@@ -16,7 +16,6 @@ from matview.groups.graph import BASE
 from matview.reading.groups import GroupStatus
 from matview.reading.status import Outlook, Status, TableStatus, outlook, status_of
 from matview.reading.views import ViewStatus
-from matview.storage.files import Files
 
 TABLES = ("table", "stored rows", "base files", "overlay files", "in overlay", "size", "versions add")
 VIEWS = (
@@ -37,7 +36,7 @@ REASON = 60  # so many letters of it; JSON has the whole
 def status(*, json: Annotated[bool, Parameter(negative="", help="For programs.")] = False, where: Where = HERE) -> None:
     root = where.root
     with where.open_catalog() as catalog:
-        found = status_of(catalog, Files(root), root)
+        found = status_of(catalog, root)
     if json:
         write_json(as_json(found))
     else:

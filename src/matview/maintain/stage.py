@@ -16,8 +16,8 @@ from matview.maintain.rows import ACT, BESIDE, FAULT, RESTORE, TIMES, Staged, sa
 from matview.maintain.working import Counts, Working
 from matview.spark.errors import translated
 from matview.storage.engine import UNCOMMITTED, Written, small
+from matview.storage.faults import storage_failure
 from matview.storage.few import are_few, arrow_schema, write_few
-from matview.storage.files import storage_failure
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL, RID
 from matview.versions.predicates import Kind, kind_of

@@ -260,7 +260,8 @@ class MaintenanceTransaction:
         known = [edge for ids, edge in self._notes.edges.items() if ids in self.tables.edges]
         if known or groups.refreshed:
             reached = [replace(edge, consumed=self.version - 1) for edge in known]
-            self.runtime.catalog.transactions.progress(self.lease, reached, groups)
+            done = [replace(record, vn=self.version - 1) for record in self._notes.refreshes]
+            self.runtime.catalog.transactions.progress(self.lease, reached, groups, done)
 
     def _publish(self, touched: list[Working], changes: CatalogChanges) -> BaseException | None:
         """To the tables, then to the catalog. An interruption after the last step is given back: the version stands."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from matview.algebra.schema import RESERVED_PREFIX
 from matview.catalog.catalog import Catalog
 from matview.catalog.records import Lease, SessionRecord, TableRecord, VersionState
 from matview.reading.groups import GroupStatus, groups_of
 from matview.reading.views import ViewStatus, views_of
-from matview.storage.delta import snapshot_of
-from matview.storage.files import Files
+from matview.storage.glance import Glance
 from matview.storage.snapshot import Snapshot
 from matview.versions.adviser import Advice, advise
 from matview.versions.expiry import global_expired
@@ -70,19 +71,21 @@ class Outlook:
     over: str | None = None
 
 
-def status_of(catalog: Catalog, root: Files, path: str) -> Status:
+def status_of(catalog: Catalog, path: str) -> Status:
+    """`path` is the warehouse's directory, or the URI of one in an object store."""
     state = catalog.version()
     seen = catalog.observations()
     advice = advise(seen.gaps, seen.durations, (*seen.session_lengths, *seen.session_ages), state.versions)
-    tables = _tables(catalog, root, state)
+    tables = _tables(catalog, path, state)
     sessions = tuple(catalog.sessions.list(open_only=True))
     views = tuple(views_of(catalog))
     groups = tuple(groups_of(catalog))
     return Status(path, state, catalog.lease.current(), tables, sessions, advice, catalog.now(), views, groups)
 
 
-def _tables(catalog: Catalog, root: Files, state: VersionState) -> tuple[TableStatus, ...]:
+def _tables(catalog: Catalog, path: str, state: VersionState) -> tuple[TableStatus, ...]:
     """Those that users see; a hidden one takes its place in the view that it serves."""
+    root = path if "://" in path else str(Path(path).absolute())
     live = catalog.tables.live(state.current_vn)
     views, _ = catalog.views.graph()
     hidden: Counter[int | None] = Counter()
@@ -93,14 +96,14 @@ def _tables(catalog: Catalog, root: Files, state: VersionState) -> tuple[TableSt
     return tuple(replace(table, bytes=table.bytes + hidden[table_id]) for table_id, table in shown)
 
 
-def _size(root: Files, record: TableRecord) -> int:
-    return sum(file.size for file in snapshot_of(root.under(record.directory)).files)
+def _size(root: str, record: TableRecord) -> int:
+    return sum(file.size for file in Glance(f"{root}/{record.directory}").snapshot().files)
 
 
-def table_status(root: Files, record: TableRecord, state: VersionState) -> TableStatus:
-    files = root.under(record.directory)
-    snapshot = snapshot_of(files)
-    own, added = _bytes(files, snapshot)
+def table_status(root: str, record: TableRecord, state: VersionState) -> TableStatus:
+    glance = Glance(f"{root}/{record.directory}")
+    snapshot = glance.snapshot()
+    own, added = _bytes(glance, snapshot)
     newest = snapshot.facts(Layout(record.schema, state.versions)).newest
     return TableStatus(
         record.name,
@@ -141,16 +144,10 @@ def _over(session: SessionRecord, status: Status) -> str | None:
     return None
 
 
-def _bytes(files: Files, snapshot: Snapshot) -> tuple[int, int]:
+def _bytes(glance: Glance, snapshot: Snapshot) -> tuple[int, int]:
     """Compressed bytes of the user's columns, and of everything that versions add, over the live files."""
-    own = added = 0
+    sizes: Counter[str] = Counter()
     for file in snapshot.files:
-        footer = files.parquet(file.path)
-        for group in range(footer.num_row_groups):
-            for index in range(footer.num_columns):
-                chunk = footer.row_group(group).column(index)
-                if chunk.path_in_schema.startswith("__"):
-                    added += chunk.total_compressed_size
-                else:
-                    own += chunk.total_compressed_size
-    return own, added
+        sizes += glance.column_sizes(file)
+    added = sum(size for column, size in sizes.items() if column.startswith(RESERVED_PREFIX))
+    return sizes.total() - added, added

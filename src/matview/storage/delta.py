@@ -18,12 +18,12 @@ from deltalake.schema import Field
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
 from matview.errors import LeaseLost, StorageFailure
-from matview.storage.files import Files, storage_failure
-from matview.storage.snapshot import NO_STATISTICS, DataFile, Level, Snapshot
+from matview.storage.faults import storage_failure
+from matview.storage.files import Files
+from matview.storage.snapshot import APPLICATION, DataFile, Snapshot, data_file_of
 from matview.storage.stats import delta_stats
 from matview.versions.layout import LEVEL
 
-APPLICATION = "matview"
 UNCOMMITTED = "nothing was committed; free space or mend the storage, then run it again"
 _CONFIGURATION: Mapping[str, str | None] = {
     "delta.dataSkippingNumIndexedCols": "-1",
@@ -136,14 +136,6 @@ class DeltaFiles:
             raise storage_failure(error, f"shortening the Delta log of {self.files.uri()}") from error
 
 
-def snapshot_of(files: Files) -> Snapshot:
-    """The newest snapshot of a table directory, for who only looks."""
-    try:
-        return _read(DeltaTable(files.uri()))
-    except (DeltaError, TableNotFoundError, OSError) as error:
-        raise storage_failure(error, f"reading the Delta log of {files.uri()}") from error
-
-
 def _properties(token: int) -> CommitProperties:
     return CommitProperties(app_transactions=[Transaction(APPLICATION, token)], max_commit_retries=0)
 
@@ -158,16 +150,5 @@ def _read(table: DeltaTable) -> Snapshot:
         table.get_add_actions(flatten=True)
     )  # pa.table(...) imports pandas: 0.4 s
     rows = actions.read_all().to_pylist()
-    files = tuple(_file(row) for row in rows)
+    files = tuple(data_file_of(row) for row in rows)
     return Snapshot(table.version(), table.transaction_version(APPLICATION) or 0, files)
-
-
-def _file(row: Mapping[str, object]) -> DataFile:
-    minimum = {name[4:]: value for name, value in row.items() if name.startswith("min.") and value is not None}
-    maximum = {name[4:]: value for name, value in row.items() if name.startswith("max.") and value is not None}
-    path, size, records = row["path"], row["size_bytes"], row["num_records"]
-    if not isinstance(records, int):
-        raise StorageFailure(f"the file {path} has no statistics", help=NO_STATISTICS)
-    assert isinstance(path, str)
-    assert isinstance(size, int)
-    return DataFile(path, Level(str(row[f"partition.{LEVEL}"])), size, records, minimum, maximum)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from matview.errors import StorageFailure
+from matview.storage.faults import storage_failure
 
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 
@@ -58,7 +57,7 @@ class Files:
         """A small file; None where there is none, or nothing in it."""
         with translated_storage(f"reading {self.uri(path)}"):
             try:
-                with self._input(path) as file:
+                with self.input(path) as file:
                     return file.read().decode("utf-8") or None
             except FileNotFoundError:
                 return None
@@ -98,7 +97,7 @@ class Files:
 
     def parquet(self, path: str) -> pq.FileMetaData:
         """The footer of a Parquet file."""
-        with translated_storage(f"reading {self.uri(path)}"), self._input(path) as file:
+        with translated_storage(f"reading {self.uri(path)}"), self.input(path) as file:
             return pq.read_metadata(file)
 
     def read_columns(self, paths: Iterable[str], columns: Sequence[str]) -> Sequence[Any]:
@@ -108,7 +107,7 @@ class Files:
 
     def read(self, path: str, columns: Sequence[str]) -> pa.Table:
         """Those of the named columns that a Parquet file has."""
-        with translated_storage(f"reading {self.uri(path)}"), self._input(path) as stream:
+        with translated_storage(f"reading {self.uri(path)}"), self.input(path) as stream:
             file = pq.ParquetFile(stream)
             there = set(file.schema_arrow.names)
             return file.read([name for name in columns if name in there])
@@ -123,7 +122,8 @@ class Files:
     def _output(self, path: str) -> IO[bytes]:
         return cast("IO[bytes]", self._fs.open_output_stream(self._full(path)))
 
-    def _input(self, path: str) -> IO[bytes]:
+    def input(self, path: str) -> IO[bytes]:
+        """A file to read; OSError is for the caller to judge."""
         return cast("IO[bytes]", self._fs.open_input_file(self._full(path)))
 
 
@@ -134,12 +134,3 @@ def translated_storage(doing: str) -> Iterator[None]:
         yield
     except (OSError, pa.ArrowException) as error:
         raise storage_failure(error, doing) from error
-
-
-def storage_failure(error: BaseException, doing: str, help: str | None = None) -> StorageFailure:
-    """What the storage said, as our own error."""
-    text = str(error)
-    full = (isinstance(error, OSError) and error.errno == errno.ENOSPC) or "No space left on device" in text
-    if full:
-        return StorageFailure(f"{doing}: no space left on the device", help=help)
-    return StorageFailure(f"{doing}: {text.splitlines()[0] if text else type(error).__name__}", help=help)

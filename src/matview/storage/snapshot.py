@@ -12,6 +12,9 @@ from matview.versions import layout as stored
 from matview.versions.facts import Facts
 from matview.versions.layout import COUNT, Layout
 
+APPLICATION = "matview"
+"""Under this name the tokens of our transactions stand in a Delta log."""
+
 NO_STATISTICS = (
     "some other program has rewritten the table without statistics, by which versions are told: restore the table's "
     "Delta version of before, or let that program gather statistics of every column"
@@ -42,6 +45,18 @@ class DataFile:
         if not isinstance(found, int):
             raise StorageFailure(f"the file {self.path} has no statistics of {column}", help=NO_STATISTICS)
         return found
+
+
+def data_file_of(row: Mapping[str, object]) -> DataFile:
+    """An add action of a Delta log, flat, as a file."""
+    minimum = {name[4:]: value for name, value in row.items() if name.startswith("min.") and value is not None}
+    maximum = {name[4:]: value for name, value in row.items() if name.startswith("max.") and value is not None}
+    path, size, records = row["path"], row["size_bytes"], row["num_records"]
+    if not isinstance(records, int):
+        raise StorageFailure(f"the file {path} has no statistics", help=NO_STATISTICS)
+    assert isinstance(path, str)
+    assert isinstance(size, int)
+    return DataFile(path, Level(str(row[f"partition.{stored.LEVEL}"])), size, records, minimum, maximum)
 
 
 @dataclass(frozen=True)
