@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from matview.plan import strategies
-from matview.plan.cost import JOB, SCAN, WRITE, Estimate, TableFacts, arranged, estimate
+from matview.plan.cost import LOOKUP, REBUILD, SCAN, WRITE, TableFacts, arranged, estimate
 from matview.plan.definition import Part
 from matview.plan.steps import Action, Rebuild, Step
 
@@ -73,17 +73,13 @@ def candidates(part: Part, situation: Situation) -> list[Step]:
 
 
 def _priced(part: Part, strategy: str, action: Action, situation: Situation) -> Step:
-    facts = {**situation.tables, part.name: situation.stored}
+    facts, stored = {**situation.tables, part.name: situation.stored}, situation.stored.rows
     step = Step(part, strategy, action)
     made = estimate(step.node, facts)
-    lookup = 0 if isinstance(action, Rebuild) else situation.stored.rows
-    cost = _written(made, lookup) * _correction(strategy, situation.past)
-    return replace(step.over(arranged(step.node, facts)), rows=made.rows, cost=cost)
-
-
-def _written(made: Estimate, lookup: int) -> float:
-    """What is computed is written; before that, the stored rows that it meets are looked up."""
-    return 2 * JOB + made.seconds + made.rows * WRITE + lookup * SCAN
+    rows = float(stored) if isinstance(action, Rebuild) and stored else made.rows
+    fixed = REBUILD if isinstance(action, Rebuild) else LOOKUP + stored * SCAN
+    cost = (fixed + made.seconds + rows * WRITE) * _correction(strategy, situation.past)
+    return replace(step.over(arranged(step.node, facts)), rows=rows, cost=cost)
 
 
 def _correction(strategy: str, past: Sequence[Past]) -> float:
