@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -113,6 +114,45 @@ def test_random_views(first: int, few: int, warehouse: matview.Warehouse, monkey
                 apply(tx, warehouse, table, [(sign * weight, row) for weight, row in signed])
         warehouse.refresh(*views, mode=mode)  # type: ignore[arg-type]
         assert_right(warehouse, *views)
+
+
+def some_statement(random: Random) -> str:
+    """About a few keys, so that the same rows come, change, go and come again."""
+    key, value = random.randint(1, 4), random.choice(["0", "1", "2", "5", "NULL"])
+    return random.choice(
+        [
+            f"INSERT INTO t SELECT {key}, {value} WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = {key})",
+            f"UPDATE t SET v = {value} WHERE id <= {key}",
+            f"DELETE FROM t WHERE id = {key}",
+            f"INSERT INTO b VALUES ({value}), ({value})",
+            f"DELETE FROM b WHERE v = {value}",
+        ]
+    )
+
+
+@pytest.mark.conforms("C10", "M2")
+@pytest.mark.parametrize(("seed", "few"), [(1, 5000), (2, -1)], ids=["on the driver", "by Spark"])
+def test_changes_are_net_before_they_are_propagated(
+    seed: int, few: int, warehouse: matview.Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several statements a transaction, several transactions a refresh. What was 0 in between is divided by nowhere."""
+    monkeypatch.setattr(few_rows, "FEW_ROWS", few)
+    random = Random(seed)
+    warehouse.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+    warehouse.sql("CREATE TABLE b (v INT)")
+    with warehouse.transaction() as tx:
+        tx.sql("CREATE MATERIALIZED VIEW quotients AS SELECT id, 10 DIV v AS q FROM t")
+        tx.sql("CREATE MATERIALIZED VIEW sums AS SELECT v, count(*) AS n, sum(id) AS s FROM t GROUP BY v")
+        tx.sql("CREATE MATERIALIZED VIEW pairs AS SELECT t.id, b.v FROM t JOIN b ON t.v = b.v")
+    for _ in range(4):
+        for _ in range(random.randint(1, 3)):
+            with warehouse.transaction() as tx:
+                for _ in range(random.randint(1, 3)):
+                    tx.sql(some_statement(random))
+        with warehouse.transaction() as tx:
+            tx.sql("UPDATE t SET v = 3 WHERE v = 0")
+        warehouse.refresh("quotients", "sums", "pairs", mode="delta")
+        assert_right(warehouse, "quotients", "sums", "pairs")
 
 
 @pytest.fixture

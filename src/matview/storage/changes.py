@@ -3,6 +3,8 @@
 A file of version v holds the tuples that v changed, each with what it was before:
 
     insert  + current        update  - previous, + current        delete  - previous        void  nothing
+
+The changes of several versions are those from before the first of them to after the last.
 """
 
 from __future__ import annotations
@@ -10,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from matview.algebra.nodes import OLD_SUFFIX, UPDATES, WEIGHT
 from matview.storage.engine import relation_name
 from matview.storage.snapshot import DataFile, Level
 from matview.storage.table import VersionedTable
-from matview.versions.layout import COUNT, Layout
+from matview.versions.layout import COUNT, RID, Layout
 from matview.versions.text import quoted
 from matview.versions.tuples import Operation
 
@@ -24,21 +27,45 @@ INSERT, UPDATE, DELETE = int(Operation.INSERT), int(Operation.UPDATE), int(Opera
 
 def changes(table: VersionedTable, files: Sequence[DataFile], columns: Sequence[str]) -> DataFrame:
     """The signed bag of some columns' rows; an update that changes none of them is not in it."""
-    if UPDATES in columns:
-        return _select(table, files, _paired(table.layout, columns))
     new = [f for f in files if f.level is Level.BASE]
     touched = [f for f in files if f.level is Level.OVERLAY]
-    parts = []
-    if new or not touched:
-        parts.append(_select(table, new, _inserted(table.layout, columns)))
-    if touched:
-        parts.append(_select(table, touched, _signed(table.layout, columns)))
-    return parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
+    tuples = _net(table, new, touched, columns) if touched and len(files) > 1 else table.at_hand(files)
+    if UPDATES in columns:
+        return _select(table, tuples, _paired(table.layout, columns))
+    return _select(table, tuples, (_signed if touched else _inserted)(table.layout, columns))
 
 
-def _select(table: VersionedTable, files: Sequence[DataFile], query: str) -> DataFrame:
+def _select(table: VersionedTable, tuples: DataFrame, query: str) -> DataFrame:
     name = relation_name()
-    return table.engine.sql(query.replace("__relation", name), {name: table.at_hand(files)})
+    return table.engine.sql(query.replace("__relation", name), {name: tuples})
+
+
+def _net(
+    table: VersionedTable, new: Sequence[DataFile], touched: Sequence[DataFile], columns: Sequence[str]
+) -> DataFrame:
+    """Each tuple once, from what it was before all of the changes to what it is after them.
+
+    A tuple may stand in several files: changed by several versions, or made and changed by one. What it was in between
+    is nobody's business: no expression may be computed of it (C10).
+    """
+    layout, op = table.layout, table.layout.op(1)
+    asked = {c.removesuffix(OLD_SUFFIX) for c in columns if c != UPDATES}
+    kept = [c for c in layout.current if c in asked or c == COUNT]
+    before = [layout.pre(1, c) for c in kept if c in layout.updatable]
+    when = f"struct({layout.vn(1)}, __later)"
+    first = f"min_by(struct({', '.join([op, *map(quoted, before)])}), {when}) AS f"
+    last = f"max_by(struct({', '.join([op, *map(quoted, kept)])}), {when}) AS l"
+    was, is_ = f"f.{op} IN ({UPDATE}, {DELETE})", f"l.{op} IN ({INSERT}, {UPDATE})"
+    kind = (
+        f"CASE WHEN {was} AND {is_} THEN {UPDATE} WHEN {is_} THEN {INSERT} WHEN {was} THEN {DELETE} "
+        f"ELSE {int(Operation.VOID)} END AS {op}"
+    )
+    values = [f"l.{quoted(c)}" for c in kept] + [f"f.{quoted(c)}" for c in before]
+    states = table.at_hand(touched).withColumn("__later", F.lit(1))
+    if new:
+        states = table.at_hand(new).withColumn("__later", F.lit(0)).unionAll(states)
+    inner = f"SELECT {first}, {last} FROM __relation GROUP BY {RID}"
+    return _select(table, states, f"SELECT {', '.join([kind, *values])} FROM ({inner})")
 
 
 def _inserted(layout: Layout, columns: Sequence[str]) -> str:
