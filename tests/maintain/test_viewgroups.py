@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.counting import jobs
 
 import matview
 from matview import MatviewError, Settings
@@ -56,19 +57,6 @@ def refreshed_by(warehouse: matview.Warehouse, version: int | None) -> set[str]:
 
 def states(warehouse: matview.Warehouse) -> dict[str, int | None]:
     return {group.name: group.state for group in warehouse.viewgroups()}
-
-
-def jobs(warehouse: matview.Warehouse, work: Callable[[], object]) -> int:
-    """How many Spark jobs it takes."""
-    context = warehouse.spark.sparkContext
-    context.setJobGroup("counted", "", False)
-    before = len(context.statusTracker().getJobIdsForGroup("counted"))
-    try:
-        work()
-    finally:
-        after = len(context.statusTracker().getJobIdsForGroup("counted"))
-        context.setJobGroup("", "", False)
-    return after - before
 
 
 def change(warehouse: matview.Warehouse) -> matview.Outcome:

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.counting import jobs
 from tests.plan.test_strategies import VIEWS
 from tests.queries.generator import query
 from tests.queries.tables import TABLES, Row, Signed, world
@@ -162,19 +163,6 @@ def sales(warehouse: matview.Warehouse) -> matview.Warehouse:
         tx.sql("INSERT INTO sales VALUES (1, 'Oslo', 1, 'a'), (2, 'Oslo', 2, 'b'), (3, 'Rome', 5, 'c')")
     warehouse.sql("CREATE MATERIALIZED VIEW by_city AS SELECT city, sum(amount) AS total FROM sales GROUP BY city")
     return warehouse
-
-
-def jobs(warehouse: matview.Warehouse, work: Callable[[], object]) -> int:
-    """How many Spark jobs it takes."""
-    context = warehouse.spark.sparkContext
-    context.setJobGroup("counted", "", False)
-    before = len(context.statusTracker().getJobIdsForGroup("counted"))
-    try:
-        work()
-    finally:
-        after = len(context.statusTracker().getJobIdsForGroup("counted"))
-        context.setJobGroup("", "", False)
-    return after - before
 
 
 @pytest.mark.conforms("C17")

@@ -7,7 +7,7 @@ starts a shuffle, and how many there are, and within which bounds, is known. Oth
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from matview.maintain.held import Held
 from matview.maintain.working import Working
 from matview.spark.errors import translated
 from matview.storage.engine import Engine
@@ -48,22 +49,18 @@ class Given:
         return self.rows if self.few is None else self.rows.coalesce(1)
 
 
-Hold = Callable[[DataFrame], DataFrame]
-"""Has rows kept that are computed once and used several times."""
-
-
 def given(working: Working, rows: DataFrame, expected: float = math.inf) -> Given:
     """The rows of a statement about a table, kept until it is done."""
-    return computed(working.table.engine, working.hold, rows, expected)
+    return computed(working.table.engine, working.held, rows, expected)
 
 
-def computed(engine: Engine, hold: Hold, rows: DataFrame, expected: float = math.inf) -> Given:
+def computed(engine: Engine, held: Held, rows: DataFrame, expected: float = math.inf) -> Given:
     """Computes the rows, one job. Those that are expected to be few are not kept on the way."""
-    held = rows if are_few(expected) else hold(rows)
-    few = _fetched(held)
+    once = rows if are_few(expected) else held.hold(rows)
+    few = _fetched(once)
     if few is not None:
         return _local(engine, few, rows.schema)
-    return Given(hold(rows) if held is rows else held)
+    return Given(held.hold(rows) if once is rows else once)
 
 
 def newest_states(working: Working, states: DataFrame) -> Given | None:

@@ -15,6 +15,7 @@ from matview.delta.signed import difference
 from matview.maintain import rows
 from matview.maintain.context import Context
 from matview.maintain.given import Given, computed
+from matview.maintain.held import Held
 from matview.maintain.stage import stage
 from matview.maintain.working import Counts, Working
 from matview.plan.definition import Part
@@ -36,11 +37,11 @@ class Common:
 
     def __init__(self) -> None:
         self._relations: dict[str, Given] = {}
-        self._held: list[DataFrame] = []
+        self._held = Held()
 
     def add(self, name: str, engine: Engine, rows: DataFrame) -> None:
         """Computed now, so that the plans that use it know its size."""
-        found = computed(engine, self._hold, rows)
+        found = computed(engine, self._held, rows)
         if found.few is None:
             found.rows.count()
         self._relations[name] = found
@@ -51,13 +52,8 @@ class Common:
     def get(self, name: str) -> Given | None:
         return self._relations.get(name)
 
-    def _hold(self, rows: DataFrame) -> DataFrame:
-        self._held.append(rows.persist())
-        return self._held[-1]
-
     def let_go(self) -> None:
-        while self._held:
-            self._held.pop().unpersist()
+        self._held.let_go()
 
 
 NOTHING_COMMON = Common()

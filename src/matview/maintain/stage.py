@@ -33,7 +33,7 @@ def stage(working: Working, staged: Staged) -> Counts:
     try:
         written = _write(working, staged) if staged.levels else None
     finally:
-        working.let_go()
+        working.held.let_go()
     if written is None:
         return Counts()
     try:
@@ -51,7 +51,7 @@ def _carried(working: Working, staged: Staged) -> DataFrame:
     """
     if not _replaced(working, staged):
         return staged.rows
-    rows = working.hold(staged.rows)
+    rows = working.held.hold(staged.rows)
     new, touched = rows.where(F.col(LEVEL) == Level.BASE.value), rows.where(F.col(LEVEL) != Level.BASE.value)
     known = small(touched.select(RID), staged.most_touched)
     earlier = working.table.tuples(working.staged_overlay).join(known, RID, "left_anti")

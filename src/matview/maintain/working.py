@@ -9,6 +9,7 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 
 from matview.catalog.records import LogEntry, LoggedFile, NewTable, ViewRecord
+from matview.maintain.held import Held
 from matview.storage.snapshot import DataFile, Level, Snapshot
 from matview.storage.table import VersionedTable
 
@@ -50,7 +51,7 @@ class Working:
     next_rid: int = field(init=False)
     statements: int = 0
     counts: Counts = Counts()
-    held: list[DataFrame] = field(default_factory=list)
+    held: Held = field(default_factory=Held)
 
     def __post_init__(self) -> None:
         self.next_rid = self.first_rid
@@ -79,15 +80,6 @@ class Working:
         files = tuple(LoggedFile(f.path, f.level.value, f.rows, f.size) for f in self.staged)
         counts = self.counts
         return LogEntry(self.table.id, self.vn, counts.inserted, counts.updated, counts.deleted, self.touched, files)
-
-    def hold(self, rows: DataFrame) -> DataFrame:
-        """Computed once, kept until the statement is done."""
-        self.held.append(rows.persist())
-        return self.held[-1]
-
-    def let_go(self) -> None:
-        while self.held:
-            self.held.pop().unpersist()
 
     def new_directory(self) -> str:
         self.statements += 1
