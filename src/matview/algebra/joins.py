@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from matview.algebra.nodes import Node
 
 
+class _OfTwo(Relation):
+    left: Node
+    right: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
 @dataclass(frozen=True)
 class Join(Relation):
     """Inner join of any width, evaluated in the order of its inputs; without conditions, the product."""
@@ -44,7 +53,7 @@ class Join(Relation):
 
 
 @dataclass(frozen=True)
-class Outer(Relation):
+class Outer(_OfTwo):
     """Left or full outer join."""
 
     kind: Literal["left", "full"]
@@ -66,13 +75,9 @@ class Outer(Relation):
         left = self.left.fields if self.kind == "left" else tuple(replace(f, nullable=True) for f in self.left.fields)
         return (*left, *(replace(f, nullable=True) for f in self.right.fields))
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
-
 
 @dataclass(frozen=True)
-class Semi(Relation):
+class Semi(_OfTwo):
     """The rows of the left that meet some row of the right (semi), or none (anti)."""
 
     kind: Literal["semi", "anti"]
@@ -92,10 +97,6 @@ class Semi(Relation):
     @property
     def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
         return self.left.fields
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class UnionAll(Relation):
 
 
 @dataclass(frozen=True)
-class SetOp(Relation):
+class SetOp(_OfTwo):
     """EXCEPT [ALL] (with ALL the paper's monus) and INTERSECT [ALL]; columns by position, named as in the left."""
 
     kind: Literal["except", "except all", "intersect", "intersect all"]
@@ -139,10 +140,6 @@ class SetOp(Relation):
     @cached_property
     def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
         return tuple(_together(pair) for pair in zip(self.left.fields, self.right.fields, strict=True))
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
 
 
 def _together(fields: tuple[Field, ...]) -> Field:

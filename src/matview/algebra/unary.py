@@ -16,8 +16,16 @@ if TYPE_CHECKING:
     from matview.algebra.nodes import Node
 
 
+class _OfOne(Relation):
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
 @dataclass(frozen=True)
-class Filter(Relation):
+class Filter(_OfOne):
     input: Node
     condition: exp.Expr
 
@@ -32,13 +40,9 @@ class Filter(Relation):
     def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
         return self.input.fields
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
 
 @dataclass(frozen=True)
-class Project(Relation):
+class Project(_OfOne):
     """New columns from old ones, duplicates kept."""
 
     input: Node
@@ -57,13 +61,9 @@ class Project(Relation):
         given = {f.name: f for f in self.input.fields}
         return tuple(Field(name, type_of(e, given), nullable(e, given)) for name, e in self.outputs)
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
 
 @dataclass(frozen=True)
-class Aggregate(Relation):
+class Aggregate(_OfOne):
     """Groups by columns; without any there is one group, even over nothing. No aggregates: duplicate elimination."""
 
     input: Node
@@ -86,13 +86,9 @@ class Aggregate(Relation):
         made = (Field(name, type_of(e, given), nullable(e, given)) for name, e in self.aggregates)
         return (*(given[name] for name in self.keys), *made)
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
 
 @dataclass(frozen=True)
-class Window(Relation):
+class Window(_OfOne):
     """The input's rows, each with the values of window functions, all over the same partitions."""
 
     input: Node
@@ -113,13 +109,9 @@ class Window(Relation):
         given = {f.name: f for f in self.input.fields}
         return (*self.input.fields, *(Field(name, type_of(e, given), True) for name, e in self.functions))
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
 
 @dataclass(frozen=True)
-class TopK(Relation):
+class TopK(_OfOne):
     """The first `limit` rows after `offset` others in an order that leaves no ties but between equal rows."""
 
     input: Node
@@ -139,13 +131,9 @@ class TopK(Relation):
     def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
         return self.input.fields
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
 
 @dataclass(frozen=True)
-class Repeat(Relation):
+class Repeat(_OfOne):
     """Each row as often as a column of it says, without that column: from a counted bag to rows."""
 
     input: Node
@@ -158,13 +146,9 @@ class Repeat(Relation):
     def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
         return tuple(f for f in self.input.fields if f.name != self.times)
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
 
 @dataclass(frozen=True)
-class Unnest(Relation):
+class Unnest(_OfOne):
     """Each row once per element of an array or entry of a map (LATERAL VIEW explode); `outer` keeps rows with none."""
 
     input: Node
@@ -179,7 +163,3 @@ class Unnest(Relation):
     @cached_property
     def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
         return (*self.input.fields, *self.made)
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
