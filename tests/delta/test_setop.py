@@ -5,15 +5,17 @@ from typing import Literal, get_args
 
 import pytest
 
-from matview.algebra.nodes import Project, SetOp
+from matview.algebra.nodes import Project, SetOp, Values
+from matview.algebra.schema import Field
 
-from .harness import Case, check, law, outputs, scan, shared
+from .harness import Case, check, law, outputs, scalar, scan, shared
 
 R, S = scan("r"), scan("s")
 Kind = Literal["except", "except all", "intersect", "intersect all"]
 EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL = (SetOp(kind, R, S) for kind in get_args(Kind))
 SWAPPED = SetOp("intersect", R, Project(S, outputs(d="d", c="c")))
 SELF = SetOp("except all", Project(R, outputs(x="a")), Project(scan("r", "2"), outputs(y="b2")))
+PAIRS = Values((Field("x", "int"), Field("y", "int")), tuple((scalar(v), scalar(v)) for v in ("1", "2")))
 ROW, NULLS = (1, 1), (None, None)
 
 CASES = [
@@ -34,6 +36,7 @@ CASES = [
     Case("INTERSECT ALL: the lesser number", INTERSECT_ALL, {"r": [ROW], "s": [ROW] * 3}, {"r": [(4, ROW)]}, {ROW: 2}),
     Case("INTERSECT ALL: nulls are equal", INTERSECT_ALL, {"r": [NULLS] * 2}, {"s": [(1, NULLS)]}, {NULLS: 1}),
     Case("by position, not by name", SWAPPED, {"r": [(1, 2)]}, {"s": [(1, (2, 1)), (1, (1, 2))]}, {(1, 2): 1}),
+    Case("several rows of VALUES", SetOp("except", R, PAIRS), {"r": [(2, 2), (3, 3)]}, {"r": [(-1, (2, 2))]}, {}),
     Case("one table on both sides", SELF, {"r": [(1, 2)]}, {"r": [(1, (2, 2)), (1, (2, 3))]}, {}),
 ]
 

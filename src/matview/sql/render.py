@@ -192,10 +192,15 @@ class _Rendering:
         return made
 
     def _part(self, node: Node) -> exp.Query:
-        """A side of a set operation: a plain SELECT."""
-        if node in self._common or isinstance(node, TopK | UnionAll | SetOp):
-            return exp.select(*map(column, node.names)).from_(self._relation(node), copy=False)
-        return self._query(node)
+        """A side of a set operation: a plain SELECT, since without brackets they are read from the left."""
+        if node not in self._common:
+            made = self._query(node)
+            if isinstance(made, exp.Select) and not made.args.get("limit"):
+                return made
+            relation: exp.Expr = made.subquery(f"_{next(self._numbers)}", copy=False)
+        else:
+            relation = self._relation(node)
+        return exp.select(*map(column, node.names)).from_(relation, copy=False)
 
 
 def _hinted(made: exp.Select, relations: tuple[exp.Expr, ...], sent: int | None) -> exp.Select:
