@@ -30,8 +30,8 @@ help:
 demo: $(READY)
 	@$(BIN)/matview demo
 
-# Two processes: both take tests without Spark, in their order, then one of them has Spark and all tests that need it.
-PYTEST := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
+# Two processes: one of them has Spark and all tests that need it, the other takes what it can of the rest.
+PYTEST := $(BIN)/pytest --numprocesses 2
 
 test: $(READY)
 	@$(PYTEST)

@@ -1,4 +1,4 @@
-"""Tests that run in several processes share one Spark: all that need it go to the same process, after the others."""
+"""Tests that run in several processes share one Spark: all that need it go to the same process, the rest by file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAMED = "matview/spark"
 
 
 class OneSpark(LoadScopeScheduling):
-    """Every test goes to the next process that is free; those that need Spark go together."""
+    """The tests of a file go to the next process that is free, the largest first; those that need Spark go together."""
 
     @cached_property
     def _with_spark(self) -> frozenset[str]:
@@ -21,7 +21,7 @@ class OneSpark(LoadScopeScheduling):
         return frozenset(self.config.cache.get(NAMED, ()))
 
     def _split_scope(self, nodeid: str) -> str:
-        return NAMED if nodeid in self._with_spark else nodeid
+        return NAMED if nodeid in self._with_spark else nodeid.split("::")[0]
 
 
 @pytest.hookimpl(tryfirst=True)

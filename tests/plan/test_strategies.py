@@ -12,7 +12,7 @@ from tests.queries.tables import TABLES, world
 
 from matview.errors import NotIncremental
 
-WORLDS = range(3)
+WORLDS = range(2)
 VIEWS = {
     name.strip(): view
     for text in Path(__file__).with_name("views.sql").read_text().split("-- ")[1:]

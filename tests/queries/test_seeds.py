@@ -7,7 +7,7 @@ import pytest
 from .cases import Loaded
 from .trying import SEEDS, Trial, failing, read
 
-SLICE = 8
+SLICE = 4
 """Queries, each in eight worlds; `make fuzz` tries many more."""
 
 

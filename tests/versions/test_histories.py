@@ -1,7 +1,7 @@
 """Random histories of several operations per transaction, held against whole copies of every version."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from matview.versions.decide import UPDATE, Held, read, update
 from matview.versions.expiry import global_expired, table_expired
@@ -17,7 +17,6 @@ def state(tuples: dict[int, VersionedTuple], session_vn: int) -> dict[object, ob
 
 @pytest.mark.conforms("Q12")
 @pytest.mark.conforms("Q3")
-@settings(max_examples=100, deadline=None)
 @given(histories(KEYED, BAG))
 def test_every_version_that_has_not_expired_reads_as_it_was(drawn: tuple[Layout, list[Transaction]]) -> None:
     history = History(drawn[0])
@@ -35,7 +34,6 @@ def test_every_version_that_has_not_expired_reads_as_it_was(drawn: tuple[Layout,
 
 @pytest.mark.conforms("Q11")
 @pytest.mark.conforms("Q13")
-@settings(max_examples=100, deadline=None)
 @given(histories(KEYED, BAG))
 def test_each_grain_of_expiry_is_more_cautious_than_the_one_before(drawn: tuple[Layout, list[Transaction]]) -> None:
     layout, transactions = drawn
@@ -60,7 +58,6 @@ def check_grains(history: History, *, active: bool) -> None:
             assert not everywhere
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories(KEYED, BAG))
 def test_a_tuple_alone_tells_what_it_was_before_a_transaction(drawn: tuple[Layout, list[Transaction]]) -> None:
     """Rollback without a log (section 7), as a model; the storage, which has the older rows, can tell more."""
