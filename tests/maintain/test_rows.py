@@ -211,6 +211,15 @@ def test_weights_of_any_number_type(warehouse: matview.Warehouse, spark: Any, ta
     assert len(read(warehouse, table)) == 8
 
 
+def test_a_table_may_have_a_column_called_weight(warehouse: matview.Warehouse, spark: Any, table: str) -> None:
+    warehouse.sql(f"CREATE TABLE {table} (id INT PRIMARY KEY, weight INT)")
+    with warehouse.transaction() as tx:
+        tx.apply(table, spark.sql("SELECT 1 AS id, 70 AS weight, 1 AS __weight"))
+        with pytest.raises(errors.UnknownColumn, match="__weight"):
+            tx.apply(table, spark.sql("SELECT 2 AS id, 80 AS weight"))
+    assert read(warehouse, table) == [(1, 70)]
+
+
 # how it is written ----------------------------------------------------------------------------------------------------
 
 
@@ -239,6 +248,7 @@ def test_new_tuples_pass_by_what_is_staged(
 def test_a_load_is_clustered(
     warehouse: matview.Warehouse, spark: Any, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(few_rows, "FEW_ROWS", 3)
     monkeypatch.setattr(rows, "SMALL_FILE_ROWS", 7_000)
     monkeypatch.setattr(fold, "ROWS_PER_CLUSTER", 4_000)
     warehouse.sql(f"CREATE TABLE {table} (id BIGINT PRIMARY KEY, day INT) CLUSTER BY (day)")

@@ -17,6 +17,7 @@ from tests.queries.tables import TABLES, Row, Signed, world
 import matview
 from matview import Settings
 from matview.errors import NotIncremental, TableExists, UnknownTable, UnsupportedStatement
+from matview.maintain import rows as met
 from matview.maintain import run
 from matview.storage import few as few_rows
 from matview.storage.changes import changes
@@ -100,6 +101,7 @@ def test_views_follow_a_random_history(warehouse: matview.Warehouse) -> None:
 def test_random_views(first: int, few: int, warehouse: matview.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three queries of the generator in one world, which changes and changes back, by both strategies."""
     monkeypatch.setattr(few_rows, "FEW_ROWS", few)
+    monkeypatch.setattr(met, "LONGEST_LIST", 0)
     make_tables(warehouse)
     made = world(first)
     with warehouse.transaction() as tx:
@@ -138,6 +140,7 @@ def test_changes_are_net_before_they_are_propagated(
 ) -> None:
     """Several statements a transaction, several transactions a refresh. What was 0 in between is divided by nowhere."""
     monkeypatch.setattr(few_rows, "FEW_ROWS", few)
+    monkeypatch.setattr(met, "LONGEST_LIST", 1)
     random = Random(seed)
     warehouse.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
     warehouse.sql("CREATE TABLE b (v INT)")

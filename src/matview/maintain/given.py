@@ -55,12 +55,16 @@ def given(working: Working, rows: DataFrame, expected: float = math.inf) -> Give
 
 
 def computed(engine: Engine, held: Held, rows: DataFrame, expected: float = math.inf) -> Given:
-    """Computes the rows, one job. Those that are expected to be few are not kept on the way."""
-    once = rows if are_few(expected) else held.hold(rows)
-    few = _fetched(once)
+    """Computes the rows, one job. Those expected to be few are not kept on the way, those expected not to be are kept
+    by the first job that uses them."""
+    if are_few(expected):
+        few, kept = _fetched(rows), rows
+    else:
+        kept = held.hold(rows)
+        few = _fetched(kept) if expected == math.inf else None
     if few is not None:
         return _local(engine, few, rows.schema)
-    return Given(held.hold(rows) if once is rows else once)
+    return Given(held.hold(rows) if kept is rows else kept)
 
 
 def newest_states(working: Working, states: DataFrame) -> Given | None:

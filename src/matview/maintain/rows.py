@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -26,7 +27,7 @@ from matview.storage.fold import SMALL_FILE_ROWS, clustered
 from matview.storage.snapshot import Level
 from matview.versions import setwise
 from matview.versions.layout import COUNT, LEVEL, RID, Layout
-from matview.versions.predicates import kind_of
+from matview.versions.predicates import LONGEST_LIST, Kind, kind_of
 from matview.versions.text import quoted, spark_text
 from matview.versions.tuples import Operation
 
@@ -35,6 +36,7 @@ BESIDE = (LEVEL, ACT, TIMES, FAULT)
 RESTORE = "restore"
 NEW, MET = "__n", "__m"
 BULK_ROWS = 1_000_000
+_NUMBERED = {Kind.INTEGRAL, Kind.DATE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,13 +303,34 @@ def _stored(working: Working, rows: Given, found: Extent, key: Sequence[str]) ->
     keys = rows.rows.select(*(_comparable(layout, c).alias(f"__k{i}") for i, c in enumerate(key)))
     same = _all(_comparable(layout, c).eqNullSafe(F.col(f"__k{i}")) for i, c in enumerate(key))
     if rows.few is not None:
-        near = table.tuples(files).where(_near(layout, rows, key))
+        near = _telling(layout, rows, found, table.tuples(files).where(_near(layout, rows, key)), key)
         newest = newest_states(working, near.join(small(keys, found.count), same, "left_semi"))
         if newest is not None:
             return newest
     # what hides a tuple has its key, and so is in one of the files, or hides what is not met
     latest = table.latest(files, tuple(f for f in files if f.level is Level.OVERLAY))
-    return Given(latest.join(small(keys, found.count), same, "left_semi"))
+    return Given(_telling(layout, rows, found, latest, key).join(small(keys, found.count), same, "left_semi"))
+
+
+def _telling(layout: Layout, rows: Given, found: Extent, tuples: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Of many tuples those that have the value of some row in one column without nulls, the one that tells most.
+
+    That is a hash of one number; to compare all columns, nulls included, costs several times as much per tuple.
+    """
+    known = {c for c in key if kind_of(layout.type_of(c)) in _NUMBERED}
+    if len(key) == 1 or found.count <= LONGEST_LIST:
+        return tuples
+    if rows.few is None:
+        best = found.column if found.column in known and found.bounds is not None else None
+    else:
+        names = [name.casefold() for name in rows.rows.columns]
+        values = {c: rows.few.column(names.index(c.casefold())) for c in key if c in known}
+        counts = {c: pc.count_distinct(column).as_py() for c, column in values.items() if not column.null_count}
+        best = max(counts, key=lambda c: counts[c], default=None)
+    if best is None:
+        return tuples
+    there = small(rows.rows.select(_col(best).alias("__known")), found.count)
+    return tuples.join(there, _col(best) == F.col("__known"), "left_semi")
 
 
 def _near(layout: Layout, rows: Given, key: Sequence[str]) -> str:

@@ -122,12 +122,16 @@ def delete_rows(working: Working, gone: DataFrame) -> Counts:
 
 
 def apply_changes(working: Working, changes: DataFrame) -> Counts:
-    """A signed bag: the table's columns, and `weight`, positive for rows that come and negative for rows that go."""
-    weight = next((name for name in changes.columns if name.casefold() == "weight"), None)
-    if weight is None or working.table.schema.column("weight") is not None:
-        raise UnknownColumn("changes need a column `weight`, and a table that has none of that name")
+    """A signed bag: the table's columns, and `weight`, positive for rows that come and negative for rows that go.
+
+    Where the table has a column of that name, the weight is called `__weight`; it may be anywhere.
+    """
+    weights = [WEIGHT] if working.table.schema.column("weight") is not None else [WEIGHT, "weight"]
+    weight = next((name for name in changes.columns if name.casefold() in weights), None)
+    if weight is None:
+        raise UnknownColumn(f"changes need a column `{weights[-1]}`: how often a row comes (1) or goes (-1)")
     check_assignable(changes.schema[weight].dataType, LongType(), weight)
-    weighted = changes.withColumn(WEIGHT, F.expr(_whole(weight))).drop(weight)
+    weighted = changes.withColumnRenamed(weight, WEIGHT).withColumn(WEIGHT, F.expr(_whole(WEIGHT)))
     return stage(working, rows.applied(working, _conforming(working, weighted)))
 
 

@@ -194,7 +194,7 @@ class MaintenanceTransaction:
             return self._done(statements.delete_rows(self._changeable(table), rows))
 
     def apply(self, table: str, changes: DataFrame) -> Outcome:
-        """A signed bag: all columns and `weight`, positive for rows that come, negative for rows that go."""
+        """A signed bag: the columns and `weight` (or `__weight`), positive for rows that come, negative for others."""
         self._require_open()
         with translated("running a statement"):
             return self._done(statements.apply_changes(self._changeable(table), changes))

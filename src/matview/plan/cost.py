@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from matview.algebra.nodes import (
+    WEIGHT,
     Aggregate,
     Change,
     Filter,
@@ -104,10 +105,14 @@ def _read(rows: float) -> Estimate:
 
 def _unary(node: Node, first: Estimate) -> Estimate:
     match node:
+        case Filter(_, condition) if columns_in(condition) == {WEIGHT}:
+            return first  # most of a change is net as it comes
         case Filter():
             return first.and_then(first.rows * SELECTIVITY, 0.0)
         case Unnest():
             return first.and_then(first.rows * FANOUT, 0.0)
+        case Aggregate(_, _, aggregates) if WEIGHT in dict(aggregates):
+            return first.and_then(first.rows, first.rows * GROUP)
         case Aggregate(_, keys):
             return first.and_then(max(1.0, first.rows * 0.3) if keys else 1.0, first.rows * GROUP)
         case Window():

@@ -11,7 +11,7 @@ from pyspark.sql import types as t
 from matview.storage.files import Files
 from matview.storage.snapshot import DataFile
 
-FEW_ROWS = 5_000
+FEW_ROWS = 20_000
 _ARROW: dict[type[t.DataType], pa.DataType] = {
     t.ByteType: pa.int8(),
     t.ShortType: pa.int16(),
