@@ -66,14 +66,14 @@ def place_of(node: exp.Expr | None, source: str = "<sql>") -> Place | None:
     """Where a node begins in the text, when the parser knows."""
     if node is None:
         return None
-    spots = [_spot(n) for n in node.find_all(exp.Identifier) if "line" in n.meta]
+    spots = [_spot(n) for n in node.walk() if "line" in n.meta]
     if not spots:
         return None
     line, column = min(spots)
     return Place(line, column, source)
 
 
-def _spot(name: exp.Identifier) -> tuple[int, int]:
-    """The parser notes where a name ends."""
+def _spot(name: exp.Expr) -> tuple[int, int]:
+    """The parser notes where a name ends, that of a column or of a function."""
     length = name.meta["end"] - name.meta["start"] + 1
     return name.meta["line"], max(1, name.meta["col"] - length + 1)
