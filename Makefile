@@ -19,7 +19,7 @@ BENCHES = $(basename $(notdir $(shell grep -l __main__ bench/*.py)))
 .PHONY: help demo test test-pure fuzz check format bench docs lock clean tpch
 
 help:
-	@echo "make demo         see it work"
+	@echo "make demo         see it work          make demo NAME=retail   policies and viewgroups"
 	@echo "make test         all tests            make test-pure   those without Spark, within a minute"
 	@echo "make fuzz N=20000 random queries, data and changes against a recompute, on two cores"
 	@echo "make check        linters and types    make format      what can be put right by itself"
@@ -28,7 +28,8 @@ help:
 	@echo "make docs         docs/conformance.md  make lock        requirements.lock    make clean"
 
 demo: $(READY)
-	@$(BIN)/matview demo
+	@$(BIN)/matview demo $(NAME)
+	@$(if $(NAME),,echo "Another one: make demo NAME=retail")
 
 # Two processes: one of them has Spark and all tests that need it, the other takes what it can of the rest.
 PYTEST := $(BIN)/pytest --numprocesses 2

@@ -75,27 +75,66 @@ def test_rounds(shop: matview.Warehouse) -> None:
         busy = scheduler.round()
     assert [(type(tried.error), tried.again_in) for tried in busy] == [(MaintenanceBusy, 1.0), (MaintenanceBusy, 2.0)]
     hands.now = 64.0
-    shop.refresh("odd", mode="full")
     wait_until_due(scheduler, "fast", "odd")
     assert [tried.error for tried in scheduler.round()] == [None, None]
     assert shop.sql("SELECT sum(share) FROM shares").collect() == [(30,)]  # type: ignore[union-attr]
 
 
-@pytest.mark.spark
-def test_run_stops_on_a_signal(tmp_path: Path) -> None:
-    place = str(tmp_path / "wh")
-    with matview.open(place) as warehouse, warehouse.transaction() as tx:
-        for text in SHOP.split(";"):
-            tx.sql(text)
-    command = [sys.executable, "-c", "import sys; from matview.cli import main; sys.exit(main())", "run", "-w", place]
+TWO_GROUPS = """
+CREATE TABLE sales (id INT, amount INT, PRIMARY KEY (id));
+CREATE VIEWGROUP a REFRESH EVERY '1 second';
+CREATE VIEWGROUP b REFRESH EVERY '1 second';
+CREATE MATERIALIZED VIEW sums IN VIEWGROUP a AS SELECT sum(amount) AS total FROM sales;
+CREATE MATERIALIZED VIEW large IN VIEWGROUP a AS SELECT total FROM sums WHERE total > 1;
+CREATE MATERIALIZED VIEW counts IN VIEWGROUP b AS SELECT count(*) AS n FROM sales
+"""
+
+
+def running(place: Path) -> subprocess.Popen[str]:
+    """`matview run` in a process of its own, and a process group of its own, Spark's Java in it."""
+    command = [sys.executable, "-c", "import sys; from matview.cli import main; sys.exit(main())"]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    assert process.stdout is not None
-    try:
-        heard = next(line for line in process.stdout if "fast: nothing new" in line)
-        assert heard
-        process.send_signal(signal.SIGTERM)
-        rest, _ = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert (process.returncode, rest.endswith("stopped\n")) == (0, True)
+    return subprocess.Popen(
+        [*command, "run", "-w", str(place)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.parametrize("whom", ["the process", "its whole group"])
+def test_told_to_stop_in_the_middle_of_a_refresh(whom: str, spark: Any, tmp_path: Path) -> None:
+    """The refresh that is under way is ended, no other is begun. Where Spark is told to stop as well (as a service
+    manager does), the refresh is undone. Nothing is half done, and whoever comes next goes on."""
+    place = tmp_path / "wh"
+    with matview.open(place, spark=spark, settings=matview.Settings(lease_wait=60.0)) as warehouse:
+        warehouse.apply(TWO_GROUPS)
+        warehouse.sql("INSERT INTO sales VALUES (1, 5), (2, 6)")
+        process = running(place)
+        try:
+            wait_until(lambda: is_refreshing(warehouse, process.pid), 120.0)
+            token = warehouse.history(1)[0].token
+            (os.kill if whom == "the process" else os.killpg)(process.pid, signal.SIGTERM)
+            said, _ = process.communicate(timeout=120)
+        finally:
+            process.kill()
+        assert (process.returncode, said.endswith("stopped\n")) == (0, True), said
+        (refresh,) = (record for record in warehouse.history(5) if record.token == token)
+        assert refresh.state == ("committed" if whom == "the process" else "aborted")
+        assert warehouse.history(1)[0].token == token, "no other refresh was begun"
+        assert not warehouse.catalog.transactions.unfinished()
+        assert warehouse.status().maintenance is None, "the lease was given back"
+        behind = {view.name: view.behind for view in warehouse.views()}
+        assert behind == {"sums": int(whom != "the process"), "large": 0, "counts": 1}
+        assert set(warehouse.audit().values()) == {0}
+        scheduler = Scheduler(warehouse)
+        wait_until_due(scheduler, "a", "b")
+        assert [tried.error for tried in scheduler.round()] == [None, None]
+        assert warehouse.sql("SELECT total, n FROM large, counts").collect() == [(11, 2)]  # type: ignore[union-attr]
+
+
+def is_refreshing(warehouse: matview.Warehouse, process: int) -> bool:
+    lease = warehouse.catalog.lease.current()
+    return lease is not None and f":{process}:" in lease.holder and warehouse.catalog.version().maintenance_active

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 __all__ = [
+    "Applied",
     "AtOnce",
     "AtTime",
     "MaintenanceTransaction",
     "MatviewError",
     "Outcome",
+    "Proposal",
     "ReaderSession",
     "SessionExpired",
     "Settings",
@@ -20,8 +22,11 @@ __all__ = [
 
 if TYPE_CHECKING:
     from matview.errors import MatviewError, SessionExpired
+    from matview.maintain.apply import Applied
+    from matview.maintain.outcome import Outcome
     from matview.maintain.policy import AtOnce, AtTime, WhenIdle
-    from matview.maintain.transaction import MaintenanceTransaction, Outcome
+    from matview.maintain.transaction import MaintenanceTransaction
+    from matview.plan.propose.proposal import Proposal
     from matview.reading.session import ReaderSession
     from matview.settings import Settings
     from matview.warehouse import Warehouse
@@ -31,11 +36,13 @@ else:
     from importlib import import_module
 
     _HOMES = {
+        "Applied": "matview.maintain.apply",
         "AtOnce": "matview.maintain.policy",
         "AtTime": "matview.maintain.policy",
         "MaintenanceTransaction": "matview.maintain.transaction",
         "MatviewError": "matview.errors",
-        "Outcome": "matview.maintain.transaction",
+        "Outcome": "matview.maintain.outcome",
+        "Proposal": "matview.plan.propose.proposal",
         "ReaderSession": "matview.reading.session",
         "SessionExpired": "matview.errors",
         "Settings": "matview.settings",

@@ -22,7 +22,7 @@ from matview.errors import (
     StorageFailure,
 )
 from matview.groups.graph import BASE
-from matview.maintain.transaction import Outcome
+from matview.maintain.outcome import Outcome
 from matview.reading.groups import GroupStatus
 from matview.warehouse import Warehouse
 

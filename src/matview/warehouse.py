@@ -11,20 +11,25 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
 from matview.catalog.catalog import Catalog
+from matview.catalog.inventory import planned
 from matview.catalog.records import Grain, RefreshRecord, SessionRecord, TableRecord, TransactionRecord
 from matview.catalog.settings import FILE_RETENTION
 from matview.errors import MaintenanceBusy, MatviewError, SessionClosed, SessionExpired, WarehouseClosed
+from matview.maintain.apply import Applied, apply, refuse_if_illegal
 from matview.maintain.collect import Collected, collect
+from matview.maintain.commit import Step
 from matview.maintain.deferred import pinned, up_to_date
 from matview.maintain.definitions import Definitions
-from matview.maintain.difference import difference_of
+from matview.maintain.difference import Against, difference_of
 from matview.maintain.explaining import explained
+from matview.maintain.outcome import Outcome
 from matview.maintain.policy import CommitPolicy
 from matview.maintain.refresh import Mode
-from matview.maintain.transaction import MaintenanceTransaction, Outcome, Step
+from matview.maintain.transaction import MaintenanceTransaction
 from matview.maintain.versions import raise_versions
 from matview.maintain.working import Counts
 from matview.opening import open_catalog, open_or_create
+from matview.plan.propose.proposal import Proposal
 from matview.reading.extended import extended_relation
 from matview.reading.groups import GroupStatus, groups_of
 from matview.reading.heart import Heart
@@ -42,7 +47,7 @@ from matview.reading.views import ViewStatus, refreshes_of, views_of
 from matview.settings import DEFAULT_RETENTION, Settings
 from matview.spark.session import spark_session
 from matview.sql import statements as st
-from matview.sql.parse import parse_one
+from matview.sql.parse import parse, parse_one
 from matview.storage.engine import Engine
 from matview.storage.files import Files
 from matview.storage.runtime import Runtime
@@ -103,9 +108,20 @@ class Warehouse:
             case st.SetVersions(versions):
                 return self.set_versions(versions)
             case _:
+                refuse_if_illegal(self.catalog, statement)
                 with self.transaction() as tx:
                     tx.run(statement)
                     return tx.commit()
+
+    def plan(self, definitions: str | Sequence[st.Statement]) -> Proposal:
+        """What these definitions would create, change and drop, and all that would be wrong then; nothing is done."""
+        self._require_open()
+        return planned(self.catalog, _statements(definitions))
+
+    def apply(self, definitions: str | Sequence[st.Statement]) -> Applied:
+        """Does what `plan` tells, all of it as one version; what is there already, and just so, stays as it is."""
+        self._require_open()
+        return apply(self.catalog, self.transaction, _statements(definitions))
 
     def _show(self, statement: st.ShowViewgroups | st.ShowSessions | st.ShowRefreshes) -> DataFrame:
         match statement:
@@ -249,17 +265,18 @@ class Warehouse:
         reader = Reader(self._runtime, self.catalog.version().current_vn, "table")
         return explained(self._runtime, view, lambda query, _: reader.query(query))
 
-    def diff(self, view: str) -> DataFrame:
+    def diff(self, view: str, against: Against = "effective") -> DataFrame:
         """The view against its query computed anew: rows it lacks have a positive weight, rows too many a negative.
 
-        As with any query, a deferred view is brought up to date first.
+        Computed over the tables as the view has taken them over, its effective state, there should be none; over the
+        newest, those are what a refresh would change. As with any query, a deferred view is brought up to date first.
         """
         self._require_open()
         up_to_date(self._runtime, self._stepping, [view])
-        return difference_of(self._runtime, view)
+        return difference_of(self._runtime, view, against)
 
     def audit(self) -> dict[str, int]:
-        """How many rows of each view differ from its query computed anew; all of them should be 0."""
+        """How many rows of each view differ from its query over its effective state; all of them should be 0."""
         self._require_open()
         return {view.name: self.diff(view.name).count() for view in self.views()}
 
@@ -342,6 +359,10 @@ def _spark(given: Spark | None) -> Spark:
     if given is None:
         return lambda: spark_session(None)
     return given if callable(given) else spark_session(given)
+
+
+def _statements(definitions: str | Sequence[st.Statement]) -> Sequence[st.Statement]:
+    return parse(definitions) if isinstance(definitions, str) else definitions
 
 
 def _ending(record: SessionRecord) -> str:

@@ -54,7 +54,7 @@ def test_version(run: Run) -> None:
 @pytest.mark.parametrize(
     "verb",
     [
-        *("init", "sql", "refresh", "explain", "diff", "audit"),
+        *("init", "sql", "plan", "apply", "refresh", "run", "explain", "diff", "audit"),
         *("session", "session open", "session list", "session close", "status", "history", "gc"),
     ],
 )
@@ -67,7 +67,22 @@ def test_every_verb_has_an_example(run: Run, verb: str) -> None:
 
 def test_help_lists_the_verbs(run: Run) -> None:
     told = run("--help").out
-    verbs = ("init", "sql", "refresh", "explain", "diff", "audit", "session", "status", "history", "gc", "demo")
+    verbs = (
+        "init",
+        "sql",
+        "plan",
+        "apply",
+        "refresh",
+        "run",
+        "explain",
+        "diff",
+        "audit",
+        "session",
+        "status",
+        "history",
+        "gc",
+        "demo",
+    )
     assert [told.index(f"│ {verb} ") for verb in verbs]
 
 

@@ -40,9 +40,11 @@ class Views:
 
     def log(self, table_id: int, after: int) -> tuple[LogEntry, ...]:
         """How a table changed after a version, oldest first."""
-        later = _of(schema.log, table_id).where(schema.log.c.vn > after).order_by(schema.log.c.vn)
-        rows = self._store.read(lambda reading: reading.rows(later))
-        return tuple(codec.log_entry(row) for row in rows)
+        return self._store.read(lambda reading: _log(reading, table_id, after))
+
+    def waiting(self, view_id: int) -> tuple[int, dict[int, tuple[LogEntry, ...]]]:
+        """The newest version, and what a view has yet to take over of each table that it reads, of one moment."""
+        return self._store.read(lambda reading: _waiting(reading, view_id))
 
     def refreshes(self, view: str) -> tuple[RefreshRecord, ...]:
         """What earlier refreshes cost, newest first."""
@@ -69,6 +71,20 @@ def _freshness(reading: Reading) -> Freshness:
     logged = {row["table_id"]: row["vn"] for row in reading.rows(newest)}
     version = version_row(reading)
     return Freshness(version["current_vn"], version["defined_vn"], views, edges, logged)
+
+
+def _log(reading: Reading, table_id: int, after: int) -> tuple[LogEntry, ...]:
+    later = _of(schema.log, table_id).where(schema.log.c.vn > after).order_by(schema.log.c.vn)
+    return tuple(codec.log_entry(row) for row in reading.rows(later))
+
+
+def _waiting(reading: Reading, view_id: int) -> tuple[int, dict[int, tuple[LogEntry, ...]]]:
+    """Hidden parts read for the view that they serve."""
+    fresh = _freshness(reading)
+    own = [edge for edge in fresh.edges if fresh.owner(edge.child_id) == view_id != fresh.owner(edge.parent_id)]
+    consumed = {edge.parent_id: edge.consumed for edge in sorted(own, key=lambda edge: -edge.consumed)}
+    found = {parent: _log(reading, parent, after) for parent, after in consumed.items()}
+    return fresh.current_vn, {parent: entries for parent, entries in found.items() if entries}
 
 
 def change_views(writing: Writing, changes: CatalogChanges) -> None:

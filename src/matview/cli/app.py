@@ -51,6 +51,25 @@ VERBS = (
         """,
     ),
     Verb(
+        "plan",
+        "matview.cli.plan:plan",
+        """What files of definitions would create, change and drop, and all that would be illegal then. Needs no Spark.
+
+        A file says how things should be: CREATE of what is there, and just so, changes nothing; of a view or a
+        viewgroup that differs, it alters it. Nothing is done. Ends with 1 if anything is wrong.
+
+        Example: `matview plan -w shop.wh tables.sql views.sql`
+        """,
+    ),
+    Verb(
+        "apply",
+        "matview.cli.apply:apply",
+        """Do what `matview plan` tells, all of it as one version, or nothing.
+
+        Example: `matview apply -w shop.wh tables.sql views.sql`
+        """,
+    ),
+    Verb(
         "refresh",
         "matview.cli.refresh:refresh",
         """Bring viewgroups and materialized views up to date, all of them at one version.
@@ -92,7 +111,8 @@ VERBS = (
         "matview.cli.diff:diff",
         """A view against its query computed anew: `+` rows that it lacks, `-` rows that it has too many.
 
-        Ends with 1 if there are any.
+        The query is computed over the tables as the view has taken them over, the state that it shows; with
+        `--newest` over the tables as they are, which is what a refresh would change. Ends with 1 if there are any.
 
         Example: `matview diff -w shop.wh by_city --limit 5`
         """,
@@ -100,7 +120,7 @@ VERBS = (
     Verb(
         "audit",
         "matview.cli.audit:audit",
-        """Every view against its query computed anew. Ends with 1 if any differs.
+        """Every view against its query computed anew, over the state that it shows. Ends with 1 if any differs.
 
         Example: `matview audit -w shop.wh`
         """,
@@ -139,10 +159,12 @@ VERBS = (
     ),
     Verb(
         "demo",
-        "matview.cli.demo:demo",
-        """The paper's story, live: stores are maintained while analysts read.
+        "matview.cli.demo:app",
+        """The papers' stories, live: stores are maintained while analysts read; a retailer with six views.
 
         Example: `matview demo`
+
+        Example: `matview demo retail`
         """,
     ),
 )

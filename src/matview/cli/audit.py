@@ -1,4 +1,4 @@
-"""`matview audit`: every view against its query computed anew."""
+"""`matview audit`: every view against its query computed anew, over the state that it shows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLUMNS = ("view", "rows", "differing", "behind", "took")
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """`differing` rows the view lacks or has too many; one that is `behind` is expected to have some."""
+    """`differing` rows the view lacks or has too many; it is `behind` so many versions that changed what it reads."""
 
     view: str
     rows: int

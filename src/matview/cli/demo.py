@@ -1,16 +1,21 @@
-"""`matview demo`: the paper's story, played live."""
+"""`matview demo`: the papers' stories, played live."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from matview.demo.main import run
+from matview.demo.retail.main import SECONDS as RETAIL_SECONDS
+from matview.demo.retail.main import run as run_retail
 
 SECONDS, VERSIONS = 60.0, 2
 
+app = App(name="demo")
 
+
+@app.default
 def demo(
     directory: Annotated[
         str | None, Parameter(name="DIR", help="Where its warehouse goes; `./demo-warehouse` if nothing is said.")
@@ -27,3 +32,19 @@ def demo(
     if seed is None:
         return run(directory, seconds=seconds, rewrite=rewrite, versions=versions)
     return run(directory, seconds=seconds, rewrite=rewrite, versions=versions, seed=seed)
+
+
+@app.command
+def retail(
+    directory: Annotated[
+        str | None, Parameter(name="DIR", help="Where its warehouse goes; `./demo-warehouse` if nothing is said.")
+    ] = None,
+    /,
+    *,
+    seconds: Annotated[float, Parameter(help="How long it plays.")] = RETAIL_SECONDS,
+) -> int:
+    """A retailer's six views: policies that contradict one another are refused, legal ones run live.
+
+    Example: `matview demo retail`
+    """
+    return run_retail(directory, seconds=seconds)

@@ -22,19 +22,22 @@ def diff(
     /,
     *,
     limit: Annotated[NonNegativeInt, Parameter(help="At most so many rows; 0: all.")] = SHOWN,
+    newest: Annotated[
+        bool, Parameter(negative="", help="Over the newest state of its tables: what a refresh would change.")
+    ] = False,
     format: Annotated[Format, Parameter(help="How rows are written.")] = "table",
     where: Where = HERE,
 ) -> int:
     with open_here(where) as warehouse:
         with translated():
-            frame = warehouse.diff(view)
+            frame = warehouse.diff(view, "newest" if newest else "effective")
             rows = frame.limit(limit + 1).collect() if limit else frame.collect()
-        if not rows:
+        if rows:
+            write_rows(("weight", *frame.columns[:-1]), [_signed(row) for row in rows[: limit or None]], format)
+        else:
             say(f"{view} equals its query")
-            return 0
-        write_rows(("weight", *frame.columns[:-1]), [_signed(row) for row in rows[: limit or None]], format)
         _remark(warehouse, view, len(rows) > limit > 0)
-    return 1
+    return 1 if rows else 0
 
 
 def _signed(row: Row) -> Row:

@@ -13,7 +13,7 @@ from matview.catalog.records import RefreshRecord, SessionRecord, TableRecord
 from matview.cli.durations import moment, shown
 from matview.cli.rows import ENDLESS, Format, Row, write_rows
 from matview.cli.texts import note, say, shortened
-from matview.maintain.transaction import Outcome
+from matview.maintain.outcome import Outcome
 from matview.reading.groups import GroupStatus
 from matview.reading.views import ViewStatus
 from matview.spark.errors import translate, translated

@@ -29,7 +29,8 @@ from matview.cli.results import (
 )
 from matview.cli.texts import note, say
 from matview.errors import MatviewError, TransactionOver, UnsupportedStatement
-from matview.maintain.transaction import MaintenanceTransaction, Outcome
+from matview.maintain.outcome import Outcome
+from matview.maintain.transaction import MaintenanceTransaction
 from matview.reading.session import ReaderSession
 from matview.spark.errors import translated
 from matview.sql import statements as st

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +16,9 @@ from rich.console import Console
 from rich.text import Text
 
 from matview.demo.analyst import Analyst, Habit
-from matview.demo.colleague import DESKS, JAVA_OPTIONS, QUICK_JAVA, READING, Colleague, Orders, told_if_failed
+from matview.demo.colleague import DESKS, READING, Colleague, Orders, told_if_failed
 from matview.demo.events import Closed, Event, Expired, Failed, Started
+from matview.demo.java import log_file, quiet_java
 from matview.demo.maintainer import Maintainer, Pace, load
 from matview.demo.place import cleared, marked, shown
 from matview.demo.readers import WarehouseReader
@@ -124,11 +123,11 @@ def play(script: Script, console: Console) -> Played:
     """Sets the stage, lets everybody work for the time given, and sees them off."""
     place = cleared(script.path)
     with ExitStack() as stack:
-        log = _log_file()
+        log = log_file()
         colleagues = [Colleague(Orders(str(place), script.mode.desk, habit), log) for habit in script.elsewhere]
         for colleague in colleagues:
             stack.callback(colleague.end)
-        with console.status("Starting Spark, once here and once in the process of an analyst ..."), _quiet_java(log):
+        with console.status("Starting Spark, once here and once in the process of an analyst ..."), quiet_java(log):
             spark = spark_session()
         warehouse = stack.enter_context(open_warehouse(place, script.versions, spark))
         stack.enter_context(marked(place))
@@ -229,13 +228,6 @@ def curtain(script: Script, played: Played, console: Console) -> int:
     return 0 if verdict.good else 1
 
 
-def _log_file() -> Path:
-    """Where Spark's own messages go; it is left behind if something goes wrong."""
-    handle, name = tempfile.mkstemp(prefix="matview-demo-", suffix=".log")
-    os.close(handle)
-    return Path(name)
-
-
 @contextmanager
 def _plain_interrupt() -> Iterator[None]:
     """Ctrl-C as Python has it: Spark's own answer to it would cancel the queries that are running."""
@@ -247,19 +239,3 @@ def _plain_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _quiet_java(log: Path) -> Iterator[None]:
-    """A Java process started meanwhile is quick to start, and writes to the log what it has to say of errors."""
-    saved, said = os.dup(2), os.environ.get(JAVA_OPTIONS)
-    os.environ.setdefault(JAVA_OPTIONS, QUICK_JAVA)
-    with log.open("ab") as target:
-        os.dup2(target.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        if said is None:
-            del os.environ[JAVA_OPTIONS]

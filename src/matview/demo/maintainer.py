@@ -22,7 +22,8 @@ from matview.demo.chain import (
 )
 from matview.demo.events import Began, Changed, Committed, Event, HalfCommitted
 from matview.errors import BadSetting
-from matview.maintain.transaction import MaintenanceTransaction, Outcome
+from matview.maintain.outcome import Outcome
+from matview.maintain.transaction import MaintenanceTransaction
 from matview.warehouse import Warehouse
 
 LEAST = 2  # transactions: with fewer, nobody can have met a change

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 
 from matview.catalog.records import Grain, SessionRecord
 from matview.errors import MaintenanceBusy
-from matview.maintain.transaction import MaintenanceTransaction, Step
+from matview.maintain.commit import Step
+from matview.maintain.transaction import MaintenanceTransaction
 from matview.storage.runtime import Runtime
 
 Begin = Callable[[Step | None], MaintenanceTransaction]

@@ -26,6 +26,8 @@ def define(context: Context, statement: st.Definition | st.GroupDefinition) -> s
             return views.alter(context, statement)
         case st.SetView():
             return views.set_view(context, statement)
+        case st.RestateView():
+            return views.restate(context, statement)
         case st.DropView():
             return views.drop(context, statement)
         case st.CreateViewgroup() | st.AlterViewgroup() | st.RenameViewgroup() | st.DropViewgroup():

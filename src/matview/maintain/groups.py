@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from matview.catalog.records import GroupRecord
-from matview.errors import UnknownViewgroup, ViewgroupExists, ViewgroupInUse
-from matview.groups.edits import quoted
+from matview.groups.named import group_exists, group_in_use, unknown_group
 from matview.maintain.context import Context
 from matview.maintain.views import drop_with_readers
 from matview.sql import statements as st
@@ -16,14 +15,15 @@ def create(context: Context, statement: st.CreateViewgroup) -> str:
     if statement.name.casefold() in context.declared:
         if statement.if_not_exists:
             return ""
-        raise ViewgroupExists(f"there is a viewgroup {statement.name} already")
+        raise group_exists(statement.name)
     _put(context, GroupRecord(statement.name, str(statement.schedule), statement.comment))
     return f"viewgroup {statement.name} made"
 
 
 def alter(context: Context, statement: st.AlterViewgroup) -> str:
     group = _declared(context, statement.name)
-    _put(context, replace(group, schedule=str(statement.schedule)))
+    comment = group.comment if statement.comment is None else statement.comment
+    _put(context, replace(group, schedule=str(statement.schedule), comment=comment))
     return f"viewgroup {group.name} altered"
 
 
@@ -31,7 +31,7 @@ def rename(context: Context, statement: st.RenameViewgroup) -> str:
     """Its views, and the state that they show, go with it."""
     group, new = _declared(context, statement.name), statement.new_name
     if new.casefold() in context.declared and new.casefold() != group.name.casefold():
-        raise ViewgroupExists(f"there is a viewgroup {new} already")
+        raise group_exists(new)
     inside = [name for name, view in _declared_for(context, group.name)]
     _remove(context, group.name)
     _put(context, replace(group, name=new))
@@ -51,10 +51,7 @@ def drop(context: Context, statement: st.DropViewgroup) -> str:
     group = _declared(context, statement.name)
     views = context.assignment.members(group.name)
     if views and not statement.cascade:
-        raise ViewgroupInUse(
-            f"viewgroup {group.name} has views: {', '.join(views)}",
-            help=f"put them elsewhere, or drop them with it: DROP VIEWGROUP {quoted(group.name)} CASCADE",
-        )
+        raise group_in_use(group.name, views)
     words = [drop_with_readers(context, *views)] if views else []
     _remove(context, group.name)
     return ", ".join([*words, f"viewgroup {group.name} dropped"])
@@ -64,12 +61,7 @@ def _declared(context: Context, name: str) -> GroupRecord:
     found = context.declared.get(name.casefold())
     if found is not None:
         return found
-    if name in context.tables and context.tables[name].view is not None:
-        raise UnknownViewgroup(
-            f"{name} is no viewgroup that somebody made: it belongs to view {name}",
-            help=f"ALTER MATERIALIZED VIEW {quoted(name)} SET REFRESH ..., or SET VIEWGROUP ...",
-        )
-    raise UnknownViewgroup(f"there is no viewgroup {name}")
+    raise unknown_group(name, of_a_view=name in context.tables and context.tables[name].view is not None)
 
 
 def _declared_for(context: Context, group: str) -> list[tuple[str, str]]:

@@ -13,15 +13,14 @@ import logging
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
 from matview.catalog.catalog import Catalog
-from matview.catalog.records import CatalogChanges, GarbageFile, GroupChanges, Lease, TransactionState
+from matview.catalog.records import CatalogChanges, GroupChanges, Lease, TransactionState
 from matview.errors import LeaseLost, MatviewError, TransactionOver, UnsupportedStatement
 from matview.groups.graph import Maintain
 from matview.maintain import statements
@@ -32,13 +31,15 @@ from matview.maintain.algorithms import (
     refresh_view,
     refresh_viewgroup,
 )
+from matview.maintain.commit import Step, catalog_changes, commit_tables, left_behind, take_back, touched
 from matview.maintain.context import Context, Notes
 from matview.maintain.define import define
 from matview.maintain.definitions import Definitions
 from matview.maintain.folding import fold_if_due
 from matview.maintain.keeper import LeaseKeeper
+from matview.maintain.outcome import Outcome
 from matview.maintain.policy import AtOnce, CommitPolicy, wait_to_commit
-from matview.maintain.recovery import remove_uncommitted, repair
+from matview.maintain.recovery import repair
 from matview.maintain.refresh import Mode
 from matview.maintain.settle import settle
 from matview.maintain.tables import WorkingTables
@@ -49,30 +50,7 @@ from matview.sql.parse import parse_one
 from matview.storage.query import Found, run_query
 from matview.storage.runtime import Runtime
 
-Step = Callable[[str], None]
 log = logging.getLogger("matview")
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a change did: how many rows, and the version that shows it (None inside an open transaction).
-
-    `done` says what was made, dropped or altered, if anything was.
-    """
-
-    counts: Counts
-    version: int | None = None
-    done: str = ""
-
-    def __str__(self) -> str:
-        parts = [f"{n} {what}" for n, what in self._parts if n]
-        shown = ", ".join([self.done] * bool(self.done) + parts) or "nothing changed"
-        return shown if self.version is None else f"{shown} (version {self.version})"
-
-    @property
-    def _parts(self) -> list[tuple[int, str]]:
-        counts = self.counts
-        return [(counts.inserted, "inserted"), (counts.updated, "updated"), (counts.deleted, "deleted")]
 
 
 class MaintenanceTransaction:
@@ -172,7 +150,7 @@ class MaintenanceTransaction:
     @property
     def is_idle(self) -> bool:
         """Nothing was changed yet: a commit would spend no version."""
-        return not self._notes.defined and not any(w.staged or w.created or w.dropped for w in self.tables)
+        return not self._notes.defined and not touched(self.tables)
 
     def _refresh(self, refreshed: Callable[[Mode], Counts], full: bool) -> Outcome:
         return self._done(refreshed("full" if full else "auto"))
@@ -233,15 +211,15 @@ class MaintenanceTransaction:
         self._require_open()
         counts = sum((w.counts for w in self.tables), Counts())
         groups = self._settle()
-        touched = [w for w in self.tables if w.staged or w.created or w.dropped]
         if self.is_idle:
             self._note_progress(groups)
             self.rollback()
             return Outcome(counts)
-        changes = self._changes(touched, groups)
-        interrupted = self._publish([w for w in touched if not w.dropped], changes)
+        changes = catalog_changes(self.tables, self._notes, groups)
+        staying = [working for working in touched(self.tables) if not working.dropped]
+        interrupted = self._publish(staying, changes)
         self._step("committed")
-        self._tail([w for w in touched if not w.dropped])
+        self._tail(staying)
         if interrupted is not None:
             raise interrupted
         return Outcome(counts, self.version, ", ".join(self._notes.done))
@@ -263,11 +241,11 @@ class MaintenanceTransaction:
             done = [replace(record, vn=self.version - 1) for record in self._notes.refreshes]
             self.runtime.catalog.transactions.progress(self.lease, reached, groups, done)
 
-    def _publish(self, touched: list[Working], changes: CatalogChanges) -> BaseException | None:
+    def _publish(self, staying: list[Working], changes: CatalogChanges) -> BaseException | None:
         """To the tables, then to the catalog. An interruption after the last step is given back: the version stands."""
         try:
             wait_to_commit(self._policy, self.runtime.catalog.sessions.count_live, self._keeper.check)
-            self._commit_tables(touched)
+            commit_tables(self.runtime, self.lease, staying, self._step)
             self._keeper.check()
             self.runtime.catalog.transactions.commit(self.lease, changes)
         except LeaseLost:
@@ -291,51 +269,17 @@ class MaintenanceTransaction:
         except MatviewError:
             return None
 
-    def _commit_tables(self, touched: list[Working]) -> None:
-        catalog = self.runtime.catalog
-        catalog.transactions.journal(self.lease, [w.table.id for w in touched if not w.created])
-        self._step("journaled")
-        for working in touched:
-            log = working.table.log
-            if working.created:
-                log.create(self.lease.token)
-                working.snapshot = log.load()
-            if working.staged:
-                log.commit(working.snapshot, self.lease.token, working.staged, ())
-            self._step(f"table {working.table.name}")
-
-    def _changes(self, touched: list[Working], groups: GroupChanges) -> CatalogChanges:
-        last = sorted(touched, key=lambda w: not w.dropped)  # a table that takes the place of another has its name
-        per_table = {w.table.name: [w.counts.inserted, w.counts.updated, w.counts.deleted] for w in last}
-        return CatalogChanges(
-            created=tuple(w.created for w in touched if w.created),
-            dropped=tuple(w.table.id for w in touched if w.dropped),
-            next_rid={w.table.id: w.next_rid for w in touched},
-            garbage=self._replaced()
-            + tuple(GarbageFile(w.table.id, f.path) for w in touched if w.dropped for f in w.current.files),
-            views=tuple(self._notes.views.values()),
-            edges=tuple(self._notes.edges.values()),
-            log=tuple(w.log_entry() for w in touched if w.logged and w.staged and not w.dropped),
-            refreshes=tuple(self._notes.refreshes),
-            groups=groups,
-            changed=any(w.staged and w.view is None for w in touched),
-            defined=self._notes.defined > 0,
-            summary={"tables": per_table, "rows": sum(w.counts.total for w in self.tables)},
-        )
-
-    def _replaced(self) -> tuple[GarbageFile, ...]:
-        return tuple(GarbageFile(w.table.id, f.path) for w in self.tables for f in w.replaced)
-
-    def _tail(self, touched: list[Working]) -> None:
+    def _tail(self, staying: list[Working]) -> None:
         """The version stands: nothing that goes wrong here may say otherwise."""
         try:
-            for working in touched:
-                fold_if_due(self.runtime, self.lease, working.table, self._step)
+            for working in staying:
+                with translated("folding"):
+                    fold_if_due(self.runtime, self.lease, working.table, self._step)
             self.runtime.catalog.transactions.finish(self.lease)
             self._step("finished")
         except LeaseLost:
             pass  # whoever took over finishes it
-        except (MatviewError, OSError, PySparkException) as error:
+        except (MatviewError, OSError) as error:
             log.warning(
                 "version %s is committed; folding after it failed and will be tried again: %s", self.version, error
             )
@@ -345,27 +289,16 @@ class MaintenanceTransaction:
     def rollback(self) -> None:
         """Nothing of it remains; staged files are collected as garbage."""
         self._require_open()
-        garbage = self._replaced() + tuple(
-            GarbageFile(w.table.id, f.path) for w in self.tables for f in w.staged if not w.created
-        )
         try:
-            self.runtime.catalog.transactions.abort(self.lease, garbage=garbage)
+            self.runtime.catalog.transactions.abort(self.lease, garbage=left_behind(self.tables))
         finally:
             self._end("rolled back")
 
     def _undo(self, error: BaseException) -> None:
         """A commit that failed half way: what it added to tables is taken out again, now or by the next in line."""
         try:
-            transactions = self.runtime.catalog.transactions
-            garbage = list(self._replaced())
-            for working in self.tables:
-                if working.staged and not working.created:
-                    garbage += [GarbageFile(working.table.id, f.path) for f in working.staged]
-            transactions.housekeeping(self.lease, garbage)
-            for working in self.tables:
-                if working.staged and not working.created:
-                    remove_uncommitted(working.table, self.lease.token, self.version - 1)
-            transactions.abort(self.lease, error=str(error))
+            take_back(self.runtime, self.lease, self.tables, self.version - 1)
+            self.runtime.catalog.transactions.abort(self.lease, error=str(error))
         except MatviewError:
             pass  # the journal stays: whoever takes the lease next undoes it
         finally:

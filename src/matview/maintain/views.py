@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from matview.algebra.text import text
 from matview.catalog.records import ViewRecord
-from matview.errors import NotIncremental, UnsupportedStatement
-from matview.groups.edits import altered, quoted
+from matview.errors import NotIncremental
+from matview.groups.edits import altered
 from matview.groups.graph import Maintain, View
+from matview.groups.named import no_table, refuse_if_read, with_readers
 from matview.maintain.algorithms import prepare
 from matview.maintain.context import Context
 from matview.maintain.definitions import defined
@@ -45,14 +46,14 @@ def create(context: Context, statement: st.CreateView) -> str:
 def alter(context: Context, statement: st.AlterView) -> str:
     """Another query under the same name: built beside the old view, then switched in one version."""
     old = context.tables.view(statement.name)
-    refuse_if_read(context, old)
+    refuse_if_read(context.graph, old.table.name)
     assert old.view is not None
     prepare(context, statement.query)
     record = context.runtime.catalog.tables.by_id(old.table.id)
     properties = dict(record.properties) if record else {}
     _drop_all(context, old)
     context.note_definition()
-    parts, reason = defined(context.lookup, statement.name, statement.query, (), old.view.policy)
+    parts, reason = defined(context.lookup, statement.name, statement.query, statement.columns, old.view.policy)
     written = textwrap.dedent(statement.text).strip()
     _make(context, parts, replace(old.view, query=written, reason=reason), properties)
     context.note_definition(statement.name)
@@ -62,14 +63,32 @@ def alter(context: Context, statement: st.AlterView) -> str:
 def set_view(context: Context, statement: st.SetView) -> str:
     """Another policy, viewgroup or schedule; whether all is legal then is asked at the commit."""
     view = context.tables.view(statement.name)
+    changed = altered(_node(context, view), statement.maintain, statement.group, statement.schedule)
+    return _settled(context, view, changed, statement.policy)
+
+
+def restate(context: Context, statement: st.RestateView) -> str:
+    """As `set_view`, and what is not said is forgotten."""
+    view = context.tables.view(statement.name)
+    declared = () if statement.group is None else (statement.group,)
+    changed = replace(_node(context, view), maintain=statement.maintain, declared=declared, cycle=statement.schedule)
+    return _settled(context, view, changed, statement.policy)
+
+
+def _node(context: Context, view: Working) -> View:
     node = context.graph[view.table.name]
-    assert view.view is not None and isinstance(node, View)
-    policy = statement.policy or view.view.policy
-    if policy == "strict" and view.view.reason is not None:
-        raise NotIncremental(f"{view.table.name} is computed anew each time: {view.view.reason}")
-    changed = altered(node, statement.maintain, statement.group, statement.schedule)
+    assert isinstance(node, View)
+    return node
+
+
+def _settled(context: Context, view: Working, changed: View, wanted: st.RefreshPolicy | None) -> str:
+    assert view.view is not None
+    before = view.view
+    policy = wanted or before.policy
+    if policy == "strict" and before.reason is not None:
+        raise NotIncremental(f"{view.table.name} is computed anew each time: {before.reason}")
     view.view = replace(
-        view.view,
+        before,
         policy=policy,
         maintain=changed.maintain,
         viewgroup=next(iter(changed.declared), None),
@@ -79,7 +98,7 @@ def set_view(context: Context, statement: st.SetView) -> str:
         assert part.view is not None
         part.view = replace(part.view, policy=policy)
         context.notes.views[part.table.id] = part.view
-    context.note_definition(*[view.table.name] * (changed.maintain is not node.maintain))
+    context.note_definition(*[view.table.name] * (changed.maintain is not before.maintain))
     return f"materialized view {view.table.name} altered"
 
 
@@ -88,7 +107,7 @@ def drop(context: Context, statement: st.DropView) -> str:
         return ""
     view = context.tables.view(statement.name)
     if not statement.cascade:
-        refuse_if_read(context, view)
+        refuse_if_read(context.graph, view.table.name)
     return drop_with_readers(context, view.table.name)
 
 
@@ -97,37 +116,21 @@ def drop_table(context: Context, statement: st.DropTable) -> str:
         return ""
     table = context.tables[statement.name]
     if table.view is not None:
-        raise UnsupportedStatement(
-            f"{table.table.name} is a materialized view", help=f"DROP MATERIALIZED VIEW {quoted(table.table.name)}"
-        )
+        raise no_table(table.table.name)
     if not statement.cascade:
-        refuse_if_read(context, table)
+        refuse_if_read(context.graph, table.table.name)
     return drop_with_readers(context, table.table.name)
 
 
 def drop_with_readers(context: Context, *names: str) -> str:
     """Tables and views with all views that are derived from them, these first; what was done, in words."""
-    graph = context.graph
-    going = set(names).union(*(graph.descendants(name) for name in names))
     words = []
-    for name in (name for name in reversed(graph.order) if name in going):
+    for name in with_readers(context.graph, names):
         working = context.tables[name]
         words.append(f"{'table' if working.view is None else 'materialized view'} {name} dropped")
         _drop_all(context, working)
     context.note_definition()
     return ", ".join(words)
-
-
-def refuse_if_read(context: Context, working: Working) -> None:
-    """What views read cannot go before them."""
-    graph, name = context.graph, working.table.name
-    below = graph.descendants(name)
-    if below:
-        names = [quoted(view) for view in graph.order if view in below]
-        raise UnsupportedStatement(
-            f"{name} is read by {', '.join(names)}",
-            help=f"DROP MATERIALIZED VIEW {names[-1]} first, or write CASCADE behind DROP",
-        )
 
 
 # making and dropping --------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from matview.errors import (
@@ -40,6 +40,8 @@ def translated(doing: str = "running a query", help: str | None = None) -> Itera
         yield
     except (PySparkException, Py4JJavaError) as error:
         raise translate(error, doing, help) from error
+    except (Py4JNetworkError, ConnectionError) as error:
+        raise SparkFailure(f"{doing}: Spark has gone", help=help) from error
 
 
 def translate(error: PySparkException | Py4JJavaError, doing: str, help: str | None = None) -> MatviewError:

@@ -1,7 +1,7 @@
 """The statements about viewgroups.
 
 CREATE VIEWGROUP [IF NOT EXISTS] name REFRESH schedule [COMMENT 'text']
-ALTER VIEWGROUP name REFRESH schedule          ALTER VIEWGROUP name RENAME TO name
+ALTER VIEWGROUP name REFRESH schedule [COMMENT 'text']      ALTER VIEWGROUP name RENAME TO name
 DROP VIEWGROUP [IF EXISTS] name [CASCADE]      REFRESH VIEWGROUP name [FULL]
 SHOW VIEWGROUPS                                SHOW SESSIONS                      SHOW REFRESHES
 
@@ -49,8 +49,10 @@ class GroupParser(TokenReader):
         name = self._new_name()
         self.expect("REFRESH")
         schedule = read_schedule(self)
-        comment = self.string() if self.took("COMMENT") else None
-        return self.ended(st.CreateViewgroup(name, schedule, if_not_exists, comment))
+        return self.ended(st.CreateViewgroup(name, schedule, if_not_exists, self._comment()))
+
+    def _comment(self) -> str | None:
+        return self.string() if self.took("COMMENT") else None
 
     def _alter(self) -> st.AlterViewgroup | st.RenameViewgroup:
         name = self.name()
@@ -58,7 +60,7 @@ class GroupParser(TokenReader):
             return self.ended(st.RenameViewgroup(name, self._new_name()))
         if not self.took("REFRESH"):
             raise self.wrong("REFRESH or RENAME TO")
-        return self.ended(st.AlterViewgroup(name, read_schedule(self)))
+        return self.ended(st.AlterViewgroup(name, read_schedule(self), self._comment()))
 
     def _show(self) -> st.Statement:
         if self.took("VIEWGROUPS"):

@@ -138,11 +138,15 @@ class CreateView:
 
 @dataclass(frozen=True, slots=True)
 class AlterView:
-    """ALTER MATERIALIZED VIEW name AS query: the view goes on under its name with another query."""
+    """ALTER MATERIALIZED VIEW name AS query: the view goes on under its name with another query.
+
+    `columns` are those that CREATE names, where `apply` alters what is there; empty: the query's own.
+    """
 
     name: str
     query: exp.Expr
     text: str
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +158,17 @@ class SetView:
     group: str | None = None
     schedule: Schedule | None = None
     policy: RefreshPolicy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RestateView:
+    """CREATE of a view that is there, where `apply` alters it: all of its settings, None is none."""
+
+    name: str
+    maintain: Maintain
+    group: str | None
+    schedule: Schedule | None
+    policy: RefreshPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +212,11 @@ class CreateViewgroup:
 
 @dataclass(frozen=True, slots=True)
 class AlterViewgroup:
-    """ALTER VIEWGROUP name REFRESH schedule."""
+    """ALTER VIEWGROUP name REFRESH schedule [COMMENT 'text']; a comment that is None is left as it is."""
 
     name: str
     schedule: Schedule
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +260,7 @@ class ShowRefreshes:
 
 
 Change = Insert | Update | Delete | Merge
-GroupDefinition = CreateViewgroup | AlterViewgroup | RenameViewgroup | DropViewgroup | SetView
+GroupDefinition = CreateViewgroup | AlterViewgroup | RenameViewgroup | DropViewgroup | SetView | RestateView
 Definition = CreateTable | DropTable | CreateView | AlterView | DropView
 Refresh = RefreshView | RefreshViewgroup
 Look = ShowTables | ShowViews | ShowViewgroups | ShowSessions | ShowRefreshes | ExplainView | Describe

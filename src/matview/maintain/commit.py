@@ -1,0 +1,76 @@
+"""The parts of a commit: what the catalog is told, what the tables get, and how that is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from matview.catalog.records import CatalogChanges, GarbageFile, GroupChanges, Lease
+from matview.maintain.context import Notes
+from matview.maintain.recovery import remove_uncommitted
+from matview.maintain.working import Working
+from matview.storage.runtime import Runtime
+
+Step = Callable[[str], None]
+"""Hears of every step of a transaction."""
+
+
+def touched(tables: Iterable[Working]) -> list[Working]:
+    """Those that have changed, are new, or go."""
+    return [working for working in tables if working.staged or working.created or working.dropped]
+
+
+def catalog_changes(tables: Iterable[Working], notes: Notes, groups: GroupChanges) -> CatalogChanges:
+    """All that the catalog takes over in the step that moves currentVN."""
+    every = list(tables)
+    found = touched(every)
+    last = sorted(found, key=lambda w: not w.dropped)  # a table that takes the place of another has its name
+    per_table = {w.table.name: [w.counts.inserted, w.counts.updated, w.counts.deleted] for w in last}
+    dropped = tuple(GarbageFile(w.table.id, f.path) for w in found if w.dropped for f in w.current.files)
+    return CatalogChanges(
+        created=tuple(w.created for w in found if w.created),
+        dropped=tuple(w.table.id for w in found if w.dropped),
+        next_rid={w.table.id: w.next_rid for w in found},
+        garbage=(*_replaced(every), *dropped),
+        views=tuple(notes.views.values()),
+        edges=tuple(notes.edges.values()),
+        log=tuple(w.log_entry() for w in found if w.logged and w.staged and not w.dropped),
+        refreshes=tuple(notes.refreshes),
+        groups=groups,
+        changed=any(w.staged and w.view is None for w in found),
+        defined=notes.defined > 0,
+        summary={"tables": per_table, "rows": sum(w.counts.total for w in every)},
+    )
+
+
+def commit_tables(runtime: Runtime, lease: Lease, staying: Sequence[Working], step: Step) -> None:
+    """The journal, then a Delta commit per table."""
+    runtime.catalog.transactions.journal(lease, [w.table.id for w in staying if not w.created])
+    step("journaled")
+    for working in staying:
+        log = working.table.log
+        if working.created:
+            log.create(lease.token)
+            working.snapshot = log.load()
+        if working.staged:
+            log.commit(working.snapshot, lease.token, working.staged, ())
+        step(f"table {working.table.name}")
+
+
+def left_behind(tables: Iterable[Working]) -> tuple[GarbageFile, ...]:
+    """The files that nobody will refer to when the transaction is undone."""
+    every = list(tables)
+    staged = (GarbageFile(w.table.id, f.path) for w in every if not w.created for f in w.staged)
+    return (*_replaced(every), *staged)
+
+
+def take_back(runtime: Runtime, lease: Lease, tables: Iterable[Working], version: int) -> None:
+    """What was added to tables is taken out again: they are as `version` left them."""
+    every = list(tables)
+    runtime.catalog.transactions.housekeeping(lease, left_behind(every))
+    for working in every:
+        if working.staged and not working.created:
+            remove_uncommitted(working.table, lease.token, version)
+
+
+def _replaced(tables: Iterable[Working]) -> list[GarbageFile]:
+    return [GarbageFile(w.table.id, f.path) for w in tables for f in w.replaced]
