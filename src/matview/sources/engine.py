@@ -136,10 +136,14 @@ class Source(ABC):
     # maintenance phase
 
     @abstractmethod
-    def capture(self, tables: Sequence[SourceTable], *, most: int | None = None) -> Captured:
+    def capture(
+        self, tables: Sequence[SourceTable], *, most: int | None = None, besides: Sequence[Taken] = ()
+    ) -> Captured:
         """Step 1: the set of committed transactions, fixed in one snapshot, and their changes from the same one.
 
         `most` takes no more than that many, in the order in which they could have committed (complete consistency).
+        The sets of `besides` are left out, and have nothing in common with the one that is given back: their rounds
+        are still being installed, and their delta rows may be there yet (rounds in a pipeline).
         Nothing at the source changes but an epoch where the engine needs one.
         """
 
