@@ -1,7 +1,7 @@
 """Every error that a user can meet: a code, what went wrong, where, and what to do about it.
 
 Codes are grouped: 1xx the SQL text, 2xx the data, 3xx versions, sessions and transactions, 4xx what is around
-them, 5xx materialized views, 6xx policies and viewgroups.
+them, 5xx materialized views, 6xx policies and viewgroups, 7xx sources.
 """
 
 from __future__ import annotations
@@ -364,3 +364,83 @@ class ViewgroupInUse(MatviewError):
 
     code = "MV614"
     default_help = "put its views elsewhere, or write CASCADE"
+
+
+# 7xx: sources ---------------------------------------------------------------------------------------------------------
+
+
+class SourceUnreachable(MatviewError):
+    """A source does not answer, or broke off in the middle."""
+
+    code = "MV701"
+    default_help = "check that the source's database is running and that its URL is right, then run it again"
+
+
+class SourceTableUnknown(MatviewError):
+    """A name that is no table of the source."""
+
+    code = "MV702"
+    default_help = "`matview source list` shows the tables; a name with dots or blanks is written in double quotes"
+
+
+class TypeNotCarried(MatviewError):
+    """A column, or a value in it, that no Spark type carries exactly."""
+
+    code = "MV703"
+    default_help = "see docs/reference/sources.md for the types that are carried"
+
+
+class PrivilegeMissing(MatviewError):
+    """The role that connects to the source may not do what capture needs."""
+
+    code = "MV704"
+    default_help = "see docs/reference/sources.md for the role with the fewest privileges"
+
+
+class CannotCapture(MatviewError):
+    """A table whose changes cannot all be seen: a view, a foreign table, a cascade that fires no trigger."""
+
+    code = "MV705"
+    default_help = "see docs/reference/sources.md for what is captured and what is not"
+
+
+class SourceDrifted(MatviewError):
+    """A table of the source is no longer what it was when it was added."""
+
+    code = "MV706"
+    default_help = "`matview source check NAME` says what has changed; remove the source and add it again"
+
+
+class CaptureBypassed(MatviewError):
+    """Changes may have been made that were not captured: a trigger is gone, or was disabled for a while."""
+
+    code = "MV707"
+    default_help = "`matview source check NAME` says what happened; remove the source and add it again"
+
+
+class BadSourceUrl(MatviewError):
+    """A URL that names no source, or a password that cannot be found."""
+
+    code = "MV708"
+    default_help = "postgresql://user@host/database?password_env=NAME, mariadb://user@host/database, sqlite:///file"
+
+
+class SourceExists(MatviewError):
+    """A source of a name already taken."""
+
+    code = "MV709"
+    default_help = "choose another name, or remove the source of that name first"
+
+
+class UnknownSource(MatviewError):
+    """A name that is no source."""
+
+    code = "MV710"
+    default_help = "`SHOW SOURCES` lists those there are"
+
+
+class SourceRefused(MatviewError):
+    """The source's database refused a statement: the message is its own."""
+
+    code = "MV711"
+    default_help = "the message is the source's; nothing was changed there"

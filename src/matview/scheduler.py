@@ -1,6 +1,7 @@
-"""Refreshes viewgroups when they are due, for as long as it is let: `matview run`.
+"""Takes over what sources have, and refreshes viewgroups when they are due, for as long as it is let: `matview run`.
 
-A round refreshes every group whose time has come, each in a transaction of its own, parents before children. However
+Rounds of sources are captured by a thread of their own, and installed here, before the groups that are due. A round of
+groups refreshes every group whose time has come, each in a transaction of its own, parents before children. However
 many times were missed, a group is refreshed once. A group that fails does not keep others back: it is tried again
 after a pause that grows, short for what passes by itself (a lease held by another, a catalog that does not answer) and
 long for what does not.
@@ -13,20 +14,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from matview.errors import (
-    CatalogUnavailable,
-    LeaseLost,
-    MaintenanceBusy,
-    MatviewError,
-    SparkFailure,
-    StorageFailure,
-)
+from matview.errors import MatviewError
 from matview.groups.graph import BASE
+from matview.maintain.backoff import Backoff
 from matview.maintain.outcome import Outcome
+from matview.maintain.rounds.feeder import CONTINUOUS, Fed, Feeder
 from matview.reading.groups import GroupStatus
 from matview.warehouse import Warehouse
 
-TRANSIENT = (MaintenanceBusy, CatalogUnavailable, LeaseLost, StorageFailure, SparkFailure)
+GLANCE = 0.05
+"""How soon a round that waits is noticed."""
 LONGEST_PAUSE = 30.0
 """How long the scheduler sleeps at most: schedules may be altered meanwhile."""
 
@@ -43,25 +40,45 @@ class Tried:
 
 
 @dataclass
-class _Failing:
-    times: int = 0
-    until: float = 0.0
-
-
-@dataclass
 class Scheduler:
-    """`tell` hears of every attempt; `clock` counts seconds, for pauses."""
+    """`tell` hears of every attempt at a group, `tell_fed` of every round; `clock` counts seconds, for pauses."""
 
     warehouse: Warehouse
     tell: Callable[[Tried], None] = lambda _: None
     clock: Callable[[], float] = time.monotonic
-    _failing: dict[str, _Failing] = field(default_factory=dict)
+    ingest_every: float = CONTINUOUS
+    tell_fed: Callable[[Fed], None] = lambda _: None
+    _backoff: Backoff = field(init=False)
+    feeder: Feeder = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._backoff = Backoff(self.clock)
+        self.feeder = Feeder(self.warehouse.place(), self.ingest_every, self.tell_fed, Backoff(self.clock))
 
     def run(self, stop: threading.Event) -> None:
-        """Until `stop` is set; a refresh that has begun is ended first."""
-        while not stop.is_set():
-            self.round(stop)
-            stop.wait(self.pause())
+        """Until `stop` is set; a refresh or a round that has begun is ended first."""
+        self.feeder.start()
+        try:
+            while not stop.is_set():
+                self.feeder.install(stop)
+                self.round(stop)
+                self._wait(stop, self.pause())
+        finally:
+            self.feeder.stop()
+
+    def once(self) -> bool:
+        """One round over all sources, then every group that is due; whether all went well."""
+        before = self.feeder.failures
+        self.feeder.capture()
+        self.feeder.install()
+        return self.feeder.failures == before and not any(one.error for one in self.round())
+
+    def _wait(self, stop: threading.Event, seconds: float) -> None:
+        """Until then, or until a round waits, or it is over."""
+        until = time.monotonic() + seconds
+        while not self.feeder.ready.is_set() and (left := until - time.monotonic()) > 0:
+            if stop.wait(min(left, GLANCE)):
+                return
 
     def round(self, stop: threading.Event | None = None) -> list[Tried]:
         """Every group that is due, once."""
@@ -77,7 +94,7 @@ class Scheduler:
         """The groups whose time has come, parents before children, without those that failed a moment ago."""
         groups, now = self.warehouse.viewgroups(), self.warehouse.catalog.now()
         due = [group for group in groups if group.due_at is not None and group.due_at <= now]
-        ready = [group for group in due if self._held_back(group.name) <= 0]
+        ready = [group for group in due if self._backoff.left(group.name) <= 0]
         by_name = {group.name: group for group in groups}
         return [group.name for group in sorted(ready, key=lambda group: (_depth(group, by_name), group.name))]
 
@@ -85,7 +102,7 @@ class Scheduler:
         """Until the next group is due, or may be tried again."""
         now = self.warehouse.catalog.now()
         times = [(group, group.due_at) for group in self.warehouse.viewgroups()]
-        waits = [max(at - now, self._held_back(group.name), 0.0) for group, at in times if at is not None]
+        waits = [max(at - now, self._backoff.left(group.name), 0.0) for group, at in times if at is not None]
         return min([*waits, LONGEST_PAUSE])
 
     def _refresh(self, group: str) -> Tried:
@@ -93,22 +110,9 @@ class Scheduler:
         try:
             outcome = self.warehouse.refresh(group)
         except MatviewError as error:
-            return Tried(group, None, time.perf_counter() - began, error, self._hold_back(group, error))
-        self._failing.pop(group, None)
+            return Tried(group, None, time.perf_counter() - began, error, self._backoff.failed(group, error))
+        self._backoff.succeeded(group)
         return Tried(group, outcome, time.perf_counter() - began)
-
-    def _held_back(self, group: str) -> float:
-        failing = self._failing.get(group)
-        return 0.0 if failing is None else failing.until - self.clock()
-
-    def _hold_back(self, group: str, error: MatviewError) -> float:
-        """1, 2, 4, .. 60 seconds for what passes by itself; otherwise 1, 2, 4, .. 60 minutes."""
-        failing = self._failing.setdefault(group, _Failing())
-        unit = 1.0 if isinstance(error, TRANSIENT) else 60.0
-        length = unit * min(2.0**failing.times, 60.0)
-        failing.times += 1
-        failing.until = self.clock() + length
-        return length
 
 
 def _depth(group: GroupStatus, by_name: dict[str, GroupStatus]) -> int:

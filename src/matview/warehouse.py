@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +15,7 @@ from matview.catalog.catalog import Catalog
 from matview.catalog.inventory import planned
 from matview.catalog.records import Grain, RefreshRecord, SessionRecord, TableRecord, TransactionRecord
 from matview.catalog.settings import FILE_RETENTION
+from matview.catalog.source_records import Consistency
 from matview.errors import MaintenanceBusy, MatviewError, SessionClosed, SessionExpired, WarehouseClosed
 from matview.maintain.apply import Applied, apply, refuse_if_illegal
 from matview.maintain.collect import Collected, collect
@@ -25,6 +27,9 @@ from matview.maintain.explaining import explained
 from matview.maintain.outcome import Outcome
 from matview.maintain.policy import CommitPolicy
 from matview.maintain.refresh import Mode
+from matview.maintain.rounds import load
+from matview.maintain.rounds.ingest import Ingested, ingest
+from matview.maintain.rounds.place import Connections, Place
 from matview.maintain.transaction import MaintenanceTransaction
 from matview.maintain.versions import raise_versions
 from matview.maintain.working import Counts
@@ -42,9 +47,12 @@ from matview.reading.shown import (
     refresh_row,
     session_row,
 )
+from matview.reading.sources import SOURCE_COLUMNS, SourceStatus, asked_anew, sources_of
 from matview.reading.status import Status, status_of
 from matview.reading.views import ViewStatus, refreshes_of, views_of
 from matview.settings import DEFAULT_RETENTION, Settings
+from matview.sources.engine import Problem
+from matview.sources.names import split
 from matview.spark.session import spark_session
 from matview.sql import statements as st
 from matview.sql.parse import parse, parse_one
@@ -69,6 +77,7 @@ class Warehouse:
         self._opened: set[str] = set()
         self._wanted_versions = 0
         self._definitions = Definitions()
+        self._connections = Connections()
         self._closed = False
 
     @property
@@ -99,7 +108,7 @@ class Warehouse:
                 return self._frame([(t.name, t.directory) for t in self.tables()], "table string, directory string")
             case st.ShowViews():
                 return self._frame([v.row for v in self.views()], VIEW_COLUMNS)
-            case st.ShowViewgroups() | st.ShowSessions() | st.ShowRefreshes():
+            case st.ShowViewgroups() | st.ShowSources() | st.ShowSessions() | st.ShowRefreshes():
                 return self._show(statement)
             case st.ExplainView(view):
                 return self._frame([(line,) for line in self.explain(view).splitlines()], "plan string")
@@ -107,6 +116,8 @@ class Warehouse:
                 return self._describe(table)
             case st.SetVersions(versions):
                 return self.set_versions(versions)
+            case st.CreateSource() | st.DropSource() | st.RefreshSource():
+                return self._run_on_source(statement)
             case _:
                 refuse_if_illegal(self.catalog, statement)
                 with self.transaction() as tx:
@@ -123,8 +134,25 @@ class Warehouse:
         self._require_open()
         return apply(self.catalog, self.transaction, _statements(definitions))
 
-    def _show(self, statement: st.ShowViewgroups | st.ShowSessions | st.ShowRefreshes) -> DataFrame:
+    def _run_on_source(self, statement: st.OfSources) -> Outcome:
+        known = {source.name.casefold() for source in self.catalog.sources.list() if source.state == "active"}
         match statement:
+            case st.CreateSource(name, if_not_exists=True) if name.casefold() in known:
+                return Outcome(Counts())
+            case st.CreateSource(name, url, tables, replicate, mode):
+                return self.add_source(name, url, tables, replicate=replicate, mode=mode)
+            case st.DropSource(name, if_exists=True) if name.casefold() not in known:
+                return Outcome(Counts())
+            case st.DropSource(name, _, cascade):
+                return self.remove_source(name, cascade=cascade)
+            case st.RefreshSource(name):
+                done = self.ingest(name)
+                return Outcome(Counts(), done.version, str(replace(done, version=None)))
+
+    def _show(self, statement: st.ShowViewgroups | st.ShowSources | st.ShowSessions | st.ShowRefreshes) -> DataFrame:
+        match statement:
+            case st.ShowSources():
+                return self._frame([source.row for source in self.sources()], SOURCE_COLUMNS)
             case st.ShowViewgroups():
                 return self._frame([group.row for group in self.viewgroups()], GROUP_COLUMNS)
             case st.ShowSessions():
@@ -194,6 +222,56 @@ class Warehouse:
         self._require_open()
         self._runtime.engine.start()
         return collect(self._runtime, wait=wait)
+
+    # sources ----------------------------------------------------------------------------------------------------------
+
+    def add_source(
+        self,
+        name: str,
+        url: str,
+        tables: Sequence[str] | Mapping[str, str],
+        *,
+        replicate: bool = True,
+        mode: Consistency = "strong",
+        prefix: str = "",
+        step: Step | None = None,
+    ) -> Outcome:
+        """Captures tables of a database from now on: their rows are read beside its writers, their changes by `ingest`.
+
+        `tables` are named as there; a mapping says what they are called here, else they keep their last name, with
+        `prefix` before it. `mode="complete"` makes a version of each transaction there. A password belongs into the
+        environment or a file (`?password_env=NAME`, `?password_file=PATH`): one in the URL is not kept.
+        """
+        named = tables if isinstance(tables, Mapping) else {table: prefix + split(table)[-1] for table in tables}
+        return load.add(self.place(step), load.Wanted(name, url, named, mode, replicate))
+
+    def ingest(self, *sources: str, step: Step | None = None) -> Ingested:
+        """One round over these sources, or over all: what has committed there is taken over, as one version."""
+        return ingest(self.place(step), *sources)
+
+    def check_source(self, name: str) -> list[Problem]:
+        """What stands against taking changes over from a source, and what to do about it."""
+        return load.check(self.place(), name)
+
+    def reload_source(self, name: str) -> Outcome:
+        """Reads the stopped tables of a source whole again, once what stopped them is mended."""
+        return load.reload(self.place(), name)
+
+    def remove_source(self, name: str, *, cascade: bool = False, force: bool = False) -> Outcome:
+        """Its tables go here, and capture there; `cascade`: with the views that read them. `force`: although it cannot
+        be reached, so that capture stays there."""
+        return load.remove(self.place(), name, cascade=cascade, force=force)
+
+    def sources(self, *, ask: bool = False) -> list[SourceStatus]:
+        """The sources there are, and what was taken over; with `ask`, also what waits there."""
+        self._require_open()
+        return sources_of(self.catalog, asked_anew if ask else None)
+
+    def place(self, step: Step | None = None) -> Place:
+        """What rounds work with, for whoever runs their steps one by one."""
+        self._require_open()
+        made = Place(self._runtime, self._connections, self._stepping)
+        return made if step is None else replace(made, step=step)
 
     # reading ----------------------------------------------------------------------------------------------------------
 
@@ -309,6 +387,7 @@ class Warehouse:
         if not self._closed:
             self._closed = True
             self._heart.stop()
+            self._connections.close()
             with suppress(MatviewError):  # a session that cannot be closed dies when nothing is heard of it
                 for session_id in self._opened & self._heart.sessions:
                     self.catalog.sessions.close(session_id)

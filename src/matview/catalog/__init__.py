@@ -4,6 +4,7 @@
             ├─ transactions   history and journal of maintenance        transactions.py
             ├─ tables         what is there, at which versions          tables.py
             ├─ views, groups  views, edges, logs; viewgroups, states    views.py, groups.py, freshness.py
+            ├─ sources        databases that are captured, rounds       sources.py, rounds.py
             ├─ sessions       who reads which version                   sessions.py, horizon.py
             ├─ garbage        files to remove                           garbage.py
             └─ settings       strings by name                           settings.py

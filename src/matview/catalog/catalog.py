@@ -18,8 +18,10 @@ from matview.catalog.migrate import lock_migrations, run_migrations, stored_numb
 from matview.catalog.migrations import MIGRATIONS
 from matview.catalog.observations import observe
 from matview.catalog.records import Lease, Observations, VersionState
+from matview.catalog.rounds import Rounds
 from matview.catalog.sessions import Sessions
 from matview.catalog.settings import CREATED_AT, WAREHOUSE_ID, StoredSettings
+from matview.catalog.sources import Sources
 from matview.catalog.store import PATIENCE, Clock, Store, Writing
 from matview.catalog.tables import Tables
 from matview.catalog.transactions import Transactions
@@ -40,6 +42,8 @@ class Catalog:
         self.tables = Tables(store)
         self.views = Views(store)
         self.groups = Groups(store)
+        self.sources = Sources(store)
+        self.rounds = Rounds(store)
         self.sessions = Sessions(store)
         self.garbage = Garbage(store)
         self.settings = StoredSettings(store)

@@ -71,6 +71,13 @@ def ids_from_text(text: str) -> tuple[int, ...]:
     return tuple(stored)
 
 
+def list_from_text(text: str) -> list[str]:
+    stored = _load(text)
+    if not isinstance(stored, list) or not all(isinstance(item, str) for item in stored):
+        raise CatalogCorrupt(f"the catalog holds {text[:40]!r} where a JSON list of names belongs")
+    return stored
+
+
 def clean(text: str | None) -> str | None:
     """Text as every database takes it: no NUL, no half of a character."""
     return None if text is None else text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from matview.algebra.schema import RESERVED_PREFIX, Schema
+from matview.catalog.source_records import SourceChanges
 from matview.errors import BadDefinition, TableExists
 from matview.groups.graph import Maintain
 
@@ -215,6 +216,7 @@ class CatalogChanges:
     log: tuple[LogEntry, ...] = ()
     refreshes: tuple[RefreshRecord, ...] = ()
     groups: GroupChanges = GroupChanges()
+    sources: SourceChanges = field(default_factory=SourceChanges)
     changed: bool = False
     """Base tables have other rows than before."""
     defined: bool = False

@@ -172,3 +172,62 @@ refresh = Table(
     Column("refreshed_at", Double, nullable=False),
 )
 """By the view's name: computed anew, a view is another table."""
+
+source = Table(
+    "matview_source",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("name_folded", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("added_at", Double, nullable=False),
+    Column("captured_at", Double),
+    Column("transactions", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("error", Text),
+)
+"""An autonomous database whose changes are taken over; the URL says how a password is found, and holds none."""
+
+source_table = Table(
+    "matview_source_table",
+    metadata,
+    Column("source_id", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("place", BigInteger, nullable=False),
+    Column("table_name", Text, nullable=False),
+    Column("table_id", BigInteger),
+    Column("identity", Text, nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("replicate", Boolean, nullable=False),
+    Column("error", Text),
+)
+"""A captured table as it was when it was last read whole; error: why nothing is taken over from it any more."""
+
+round_ = Table(
+    "matview_round",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("state", Text, nullable=False),
+    Column("began_at", Double, nullable=False),
+    Column("installed_at", Double),
+    Column("ended_at", Double),
+    Column("vn", BigInteger),
+)
+"""Rounds are installed in the order of their numbers, by whoever holds the lease."""
+
+round_source = Table(
+    "matview_round_source",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("source_id", Text, primary_key=True),
+    Column("tables", Text, nullable=False),
+    Column("taken", Text, nullable=False),
+    Column("transactions", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("files", Text, nullable=False),
+    Column("acknowledged", Boolean, nullable=False),
+)
+"""The set of transactions that a round takes from a source, kept until they are deleted there."""

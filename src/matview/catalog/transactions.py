@@ -28,6 +28,8 @@ from matview.catalog.records import (
     TransactionRecord,
     TransactionState,
 )
+from matview.catalog.rounds import change_sources
+from matview.catalog.source_records import SourceChanges
 from matview.catalog.store import Reading, Store, Writing
 from matview.catalog.tables import advance_rids, create_table, drop_table
 from matview.catalog.version import set_version, version_state
@@ -80,10 +82,19 @@ class Transactions:
         fenced(self._store, lease, lambda writing: add_garbage(writing, garbage))
 
     def progress(
-        self, lease: Lease, edges: Sequence[Edge], groups: GroupChanges, refreshes: Sequence[RefreshRecord] = ()
+        self,
+        lease: Lease,
+        edges: Sequence[Edge],
+        groups: GroupChanges,
+        refreshes: Sequence[RefreshRecord] = (),
+        sources: SourceChanges | None = None,
     ) -> None:
-        """Views that had nothing to take over show the newest version: edges and effective states move, it does not."""
-        changes = CatalogChanges(edges=tuple(edges), groups=groups, refreshes=tuple(refreshes))
+        """Views that had nothing to take over show the newest version: edges and effective states move, it does not.
+
+        So with rounds in which nothing was left to install.
+        """
+        told = sources or SourceChanges()
+        changes = CatalogChanges(edges=tuple(edges), groups=groups, refreshes=tuple(refreshes), sources=told)
         fenced(self._store, lease, lambda writing: _progress(writing, lease, changes))
 
     def prune(self, lease: Lease, keep: int) -> int:
@@ -140,6 +151,7 @@ def _commit(writing: Writing, lease: Lease, changes: CatalogChanges) -> None:
     add_garbage(writing, changes.garbage)
     change_views(writing, changes)
     change_groups(writing, changes, vn, record.began_at)
+    change_sources(writing, changes.sources, vn)
     moved = {"changed_vn": vn} if changes.changed else {}
     moved |= {"defined_vn": vn} if changes.defined else {}
     set_version(writing, current_vn=vn, maintenance_active=False, **moved)
@@ -175,8 +187,10 @@ def _finish(writing: Writing, token: int) -> None:
 
 def _progress(writing: Writing, lease: Lease, changes: CatalogChanges) -> None:
     began_at = _open_transaction(writing, lease.token).began_at
+    current = version_state(writing).current_vn
     change_views(writing, changes)
-    change_groups(writing, changes, version_state(writing).current_vn, began_at)
+    change_groups(writing, changes, current, began_at)
+    change_sources(writing, changes.sources, current)
 
 
 def _prune(writing: Writing, keep: int) -> int:

@@ -13,6 +13,7 @@ from sqlalchemy import Select, Table, and_, delete, func, select
 from matview.catalog import codec, schema
 from matview.catalog.freshness import Freshness
 from matview.catalog.records import CatalogChanges, Edge, LogEntry, RefreshRecord, ViewRecord
+from matview.catalog.sources import feeding
 from matview.catalog.store import Reading, Store, Writing
 from matview.catalog.version import version_row
 
@@ -70,7 +71,8 @@ def _freshness(reading: Reading) -> Freshness:
     newest = select(schema.log.c.table_id, func.max(schema.log.c.vn).label("vn")).group_by(schema.log.c.table_id)
     logged = {row["table_id"]: row["vn"] for row in reading.rows(newest)}
     version = version_row(reading)
-    return Freshness(version["current_vn"], version["defined_vn"], views, edges, logged)
+    fed, stopped = feeding(reading)
+    return Freshness(version["current_vn"], version["defined_vn"], views, edges, logged, fed, stopped)
 
 
 def _log(reading: Reading, table_id: int, after: int) -> tuple[LogEntry, ...]:

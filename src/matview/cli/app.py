@@ -85,13 +85,36 @@ VERBS = (
         """,
     ),
     Verb(
+        "source",
+        "matview.cli.source:app",
+        """Add, list, check and remove sources: databases whose tables are captured.
+
+        Example: `matview source add -w shop.wh shop 'postgresql://reader@db/shop?password_env=SHOP_PASSWORD' orders`
+        """,
+    ),
+    Verb(
+        "ingest",
+        "matview.cli.ingest:ingest",
+        """Take over what has committed at the sources since the last time, as one version.
+
+        Ends with 1 if a source could not be asked; the others are taken over all the same.
+
+        Example: `matview ingest -w shop.wh`
+
+        Example: `matview ingest -w shop.wh shop`
+        """,
+    ),
+    Verb(
         "run",
         "matview.cli.run:run",
-        """Refresh viewgroups when they are due, until SIGTERM or Ctrl-C.
+        """Take over changes of sources and refresh viewgroups when they are due, until SIGTERM or Ctrl-C.
 
-        A group whose times were missed is refreshed once. One that fails is tried again later, and keeps no other back.
+        A group whose times were missed is refreshed once. What fails is tried again later, and keeps no other back.
+        Sources are asked all the time, or as often as `--ingest-every` says.
 
         Example: `matview run -w shop.wh`
+
+        Example: `matview run -w shop.wh --ingest-every '1 minute'`
 
         Example: `matview run -w shop.wh --once`
         """,
@@ -136,7 +159,7 @@ VERBS = (
     Verb(
         "status",
         "matview.cli.status:status",
-        """Versions, tables with their storage, views, open sessions, advice. Needs no Spark.
+        """Versions, tables with their storage, views, sources, open sessions, advice. Needs no Spark.
 
         Example: `matview status -w shop.wh --json`
         """,

@@ -15,6 +15,7 @@ from matview.cli.rows import ENDLESS, Format, Row, write_rows
 from matview.cli.texts import note, say, shortened
 from matview.maintain.outcome import Outcome
 from matview.reading.groups import GroupStatus
+from matview.reading.sources import SourceStatus
 from matview.reading.views import ViewStatus
 from matview.spark.errors import translate, translated
 from matview.sql import statements as st
@@ -78,6 +79,10 @@ def _sentence(statement: st.Statement, outcome: Outcome) -> str:
             return f"dropped table {name}{version}"
         case st.RefreshView(name) | st.RefreshViewgroup(name) if not outcome.counts.total:
             return f"{name} is up to date"
+        case st.CreateSource(name):
+            return f"source {name} added: {outcome}"
+        case st.RefreshSource(name) if outcome.version is None:
+            return f"{name} is up to date"
         case st.SetVersions(versions):
             return f"{versions} versions are kept from now on"
         case _:
@@ -99,6 +104,10 @@ def _idle(statement: st.Statement) -> str:
             return f"viewgroup {name} is there"
         case st.DropViewgroup(name, if_exists=True):
             return f"viewgroup {name} is not there"
+        case st.CreateSource(name, if_not_exists=True):
+            return f"source {name} is there"
+        case st.DropSource(name, if_exists=True):
+            return f"source {name} is not there"
         case _:
             return ""
 
@@ -146,6 +155,24 @@ def show_groups(groups: Sequence[GroupStatus], look: Look) -> None:
     ]
     names = ("viewgroup", "refresh", "views", "state", "state of", "behind", "next refresh", "comment")
     write_rows(names, rows, look.format)
+
+
+def show_sources(sources: Sequence[SourceStatus], look: Look) -> None:
+    most = REASON if look.format == "table" else ENDLESS
+    rows = [
+        (
+            s.name,
+            s.url,
+            s.mode,
+            s.state,
+            ", ".join(t.table for t in s.tables),
+            s.rows,
+            s.waiting_rows,
+            "; ".join(shortened(e, most) for e in (s.error, *(t.error for t in s.tables)) if e),
+        )
+        for s in sources
+    ]
+    write_rows(("source", "url", "consistency", "state", "tables", "captured", "waiting", "error"), rows, look.format)
 
 
 def show_sessions(sessions: Sequence[SessionRecord], look: Look) -> None:

@@ -23,6 +23,7 @@ from matview.cli.results import (
     show_outcome,
     show_refreshes,
     show_sessions,
+    show_sources,
     show_tables,
     show_views,
     tell,
@@ -85,6 +86,17 @@ class Shell:
         match statement:
             case _ if self.transaction is not None:
                 self._show(statement, self.transaction.run(statement))
+            case st.ExplainView(view) if self.look.format == "table":
+                say(self.warehouse.explain(view))
+            case _ if isinstance(statement, st.Listing):
+                self._look(statement)
+            case st.Query(query) if self.session is not None:
+                self._show(statement, self.session.query(query))
+            case _:
+                self._show(statement, self.warehouse.run(statement))
+
+    def _look(self, statement: st.Listing) -> None:
+        match statement:
             case st.ShowTables():
                 show_tables(self.warehouse.tables(self.version), self.look)
             case st.Describe(table):
@@ -93,16 +105,12 @@ class Shell:
                 show_views(self.warehouse.views(), self.look)
             case st.ShowViewgroups():
                 show_groups(self.warehouse.viewgroups(), self.look)
+            case st.ShowSources():
+                show_sources(self.warehouse.sources(ask=True), self.look)
             case st.ShowSessions():
                 show_sessions(self.warehouse.sessions(), self.look)
             case st.ShowRefreshes():
                 show_refreshes(self.warehouse.refreshes(), self.look)
-            case st.ExplainView(view) if self.look.format == "table":
-                say(self.warehouse.explain(view))
-            case st.Query(query) if self.session is not None:
-                self._show(statement, self.session.query(query))
-            case _:
-                self._show(statement, self.warehouse.run(statement))
 
     def _show(self, statement: st.Statement, result: DataFrame | Outcome) -> None:
         if isinstance(result, Outcome):

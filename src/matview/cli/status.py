@@ -14,6 +14,7 @@ from matview.cli.texts import say, shortened, write_json
 from matview.cli.where import HERE, Where
 from matview.groups.graph import BASE
 from matview.reading.groups import GroupStatus
+from matview.reading.sources import SourceStatus, asked_anew
 from matview.reading.status import Outlook, Status, TableStatus, outlook, status_of
 from matview.reading.views import ViewStatus
 
@@ -29,6 +30,7 @@ VIEWS = (
     "refreshed at",
     "computed anew because",
 )
+SOURCES = ("source", "tables", "rows captured", "rows waiting", "lag", "oldest open transaction", "error")
 SESSIONS = ("session", "version", "behind", "age", "by", "outlook")
 REASON = 60  # so many letters of it; JSON has the whole
 
@@ -36,7 +38,7 @@ REASON = 60  # so many letters of it; JSON has the whole
 def status(*, json: Annotated[bool, Parameter(negative="", help="For programs.")] = False, where: Where = HERE) -> None:
     root = where.root
     with where.open_catalog() as catalog:
-        found = status_of(catalog, root)
+        found = status_of(catalog, root, asked_anew)
     if json:
         write_json(as_json(found))
     else:
@@ -63,6 +65,8 @@ def _write(status: Status) -> None:
     for group in status.groups:
         if group.name != BASE:
             say(group_sentence(group, status.now))
+    if status.sources:
+        write_table(SOURCES, [_source(source, status.now) for source in status.sources])
     if status.sessions:
         write_table(SESSIONS, [_session(session, status) for session in status.sessions])
     else:
@@ -96,6 +100,15 @@ def _view(view: ViewStatus) -> tuple[object, ...]:
     took = shown(view.seconds) if view.strategy else ""
     last, reason = view.strategy or "none yet", shortened(view.reason or "", REASON)
     return (view.name, view.maintain, view.group, view.policy, last, took, view.behind, view.refreshed_vn, reason)
+
+
+def _source(source: SourceStatus, now: float) -> tuple[object, ...]:
+    stopped = [f"{table.table}: {shortened(table.error, REASON)}" for table in source.tables if table.error]
+    errors = [*([shortened(source.error, REASON)] if source.error else []), *stopped]
+    open_for = "" if source.oldest_open is None else shown(max(0.0, now - source.oldest_open))
+    waits = "?" if source.waiting_rows is None else source.waiting_rows
+    lag = "?" if source.lag is None else shown(source.lag)
+    return (source.name, len(source.tables), source.rows, waits, lag, open_for, "; ".join(errors))
 
 
 def group_sentence(group: GroupStatus, now: float) -> str:

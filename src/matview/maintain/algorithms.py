@@ -19,6 +19,7 @@ from matview.groups.graph import BASE, Maintain, View
 from matview.maintain.context import Context
 from matview.maintain.edges import is_ahead
 from matview.maintain.refresh import Mode, refresh
+from matview.maintain.stopped import held_back, refuse_held_back
 from matview.maintain.working import Counts
 from matview.versions.references import table_references
 
@@ -29,24 +30,38 @@ def makesafe(context: Context) -> Counts:
     changed = [w.table.name for w in context.tables if w.staged and w.view is None and not w.dropped]
     below = context.notes.redefined.union(*(graph.descendants(name) for name in changed))
     waiting = [view.name for view in graph.views if view.maintain is Maintain.IMMEDIATE and view.name in below]
-    return refresh(context, waiting) if waiting else Counts()
+    going = _going(context, waiting) if waiting else []
+    return refresh(context, going) if going else Counts()
 
 
 def refresh_group(context: Context, *groups: str, mode: Mode = "auto") -> Counts:
-    """Algorithm 3.3: all snapshot views of these groups, parents before children; views of no other group."""
+    """Algorithm 3.3: all snapshot views of these groups, parents before children; views of no other group.
+
+    Views that are held back stay as they are, unless all of them are: then that is the answer.
+    """
     makesafe(context)
     assignment = context.assignment
     members = {name for group in groups for name in assignment.members(group)}
     waiting = [view.name for view in assignment.views_of(Maintain.SNAPSHOT) if view.name in members]
-    counts = refresh(context, waiting, mode)
+    going = _going(context, waiting)
+    if waiting and not going:
+        refuse_held_back(context, waiting)
+    counts = refresh(context, going, mode)
     context.notes.refreshed.update(groups)
     return counts
+
+
+def _going(context: Context, views: list[str]) -> list[str]:
+    """Those that are not held back."""
+    held = held_back(context)
+    return [view for view in views if view not in held]
 
 
 def refresh_deferred_view(context: Context, *views: str) -> Counts:
     """Algorithm 3.4: these views, if they need it, after the deferred views that they read and that need it."""
     makesafe(context)
     waiting = dict.fromkeys(name for view in views for name in _needing(context, view))
+    refuse_held_back(context, waiting)
     return refresh(context, list(waiting)) if waiting else Counts()
 
 
@@ -102,6 +117,8 @@ def refresh_viewgroup(context: Context, name: str, mode: Mode) -> Counts:
 
 def _refreshed(context: Context, groups: Iterable[str], views: Iterable[str], mode: Mode) -> Counts:
     """A snapshot view is refreshed with its group, any other by itself."""
+    views = list(views)
+    refuse_held_back(context, views)
     by_policy: dict[Maintain | None, list[str]] = {}
     for view in views:
         by_policy.setdefault(_policy(context, view), []).append(view)

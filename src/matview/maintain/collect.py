@@ -18,6 +18,7 @@ from matview.catalog.settings import FILE_RETENTION
 from matview.maintain.folding import fold_garbage
 from matview.maintain.keeper import LeaseKeeper
 from matview.maintain.recovery import repair
+from matview.maintain.rounds.files import HOME, directory
 from matview.settings import DEFAULT_RETENTION
 from matview.storage.files import Files
 from matview.storage.runtime import Runtime
@@ -81,7 +82,7 @@ class _Collector:
             table = self._table(record)
             tuples += fold_garbage(self._runtime, self._lease, table, horizon)
             table.log.checkpoint()
-        files = self._remove_noted() + self._remove_orphans()
+        files = self._remove_noted() + self._remove_orphans() + self._remove_rounds()
         tables = self._remove_tables(horizon)
         self._catalog.sessions.prune(self._lease, HISTORY_KEPT)
         self._catalog.transactions.prune(self._lease, HISTORY_KEPT)
@@ -122,6 +123,18 @@ class _Collector:
                 removed += self._remove_orphan_files(record, before) if record.dropped_vn is None else 0
             elif changed < before:
                 removed += _data_files(found for found, _, _ in root.list(path))
+                self._delete_dir(root, path)
+        return removed
+
+    def _remove_rounds(self) -> int:
+        """What rounds and loads left that were cut short: nothing of it was written within the retention."""
+        root, before = self._runtime.tables.root, time.time() - self._retention
+        needed = {directory(one.number) for one in self._catalog.rounds.pending()}
+        removed = 0
+        for path, _, changed in root.list(HOME, recursive=False):
+            inside = root.list(path)
+            if path not in needed and max([changed, *(at for _, _, at in inside)]) < before:
+                removed += _data_files(found for found, _, _ in inside)
                 self._delete_dir(root, path)
         return removed
 

@@ -36,6 +36,7 @@ def catalog_changes(tables: Iterable[Working], notes: Notes, groups: GroupChange
         log=tuple(w.log_entry() for w in found if w.logged and w.staged and not w.dropped),
         refreshes=tuple(notes.refreshes),
         groups=groups,
+        sources=notes.sources,
         changed=any(w.staged and w.view is None for w in found),
         defined=notes.defined > 0,
         summary={"tables": per_table, "rows": sum(w.counts.total for w in every)},

@@ -10,6 +10,7 @@ from sqlglot import exp
 from matview.algebra.schema import Schema
 from matview.catalog.graph import graph_of
 from matview.catalog.records import Edge, GroupRecord, RefreshRecord, ViewRecord
+from matview.catalog.source_records import SourceChanges
 from matview.groups.assign import Assignment, assigned
 from matview.groups.graph import Graph
 from matview.maintain.definitions import Definitions, Lookup, Run
@@ -36,6 +37,7 @@ class Notes:
     renamed: list[tuple[str, str]] = field(default_factory=list)
     refreshed: set[str] = field(default_factory=set)
     """The viewgroups that show this version."""
+    sources: SourceChanges = field(default_factory=SourceChanges)
     graph: tuple[int, Graph] | None = None
     assignment: tuple[int, Assignment] | None = None
 

@@ -7,11 +7,13 @@ are up to date, whatever is committed after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 
+from matview.catalog.freshness import Freshness
 from matview.catalog.records import Grain, SessionRecord
 from matview.errors import MaintenanceBusy
 from matview.maintain.commit import Step
+from matview.maintain.stopped import stopped_error
 from matview.maintain.transaction import MaintenanceTransaction
 from matview.storage.runtime import Runtime
 
@@ -19,9 +21,11 @@ Begin = Callable[[Step | None], MaintenanceTransaction]
 """Opens a maintenance transaction; what is given is called at each of its steps."""
 
 
-def up_to_date(runtime: Runtime, begin: Begin, names: Iterable[str]) -> int:
+def up_to_date(runtime: Runtime, begin: Begin, names: Collection[str]) -> int:
     """A version at which these tables say what they should: the newest, or the one that a refresh has made."""
     fresh = runtime.catalog.views.freshness()
+    if fresh.stopped:
+        _refuse_held_back(runtime, fresh, names)
     stale = fresh.stale()
     if stale:
         wanted = [runtime.catalog.tables.find(name, fresh.current_vn) for name in set(names)]
@@ -29,6 +33,15 @@ def up_to_date(runtime: Runtime, begin: Begin, names: Iterable[str]) -> int:
         if due:
             return _refreshed(begin, due)
     return fresh.current_vn
+
+
+def _refuse_held_back(runtime: Runtime, fresh: Freshness, names: Collection[str]) -> None:
+    """A deferred view promises to be up to date; one that cannot be says so."""
+    held = fresh.held_back()
+    wanted = [runtime.catalog.tables.find(name, fresh.current_vn) for name in set(names)]
+    for table in wanted:
+        if table is not None and table.id in held and fresh.is_deferred(table.id):
+            raise stopped_error(table.name, fresh, held[table.id])
 
 
 def _refreshed(begin: Begin, views: list[str]) -> int:

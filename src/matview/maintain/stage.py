@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,7 @@ from matview.spark.errors import translated
 from matview.storage.engine import UNCOMMITTED, Written, small
 from matview.storage.faults import storage_failure
 from matview.storage.few import are_few, arrow_schema, write_few
+from matview.storage.files import Files
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL, RID
 from matview.versions.predicates import Kind, kind_of
@@ -184,6 +185,20 @@ def _col(name: str) -> Column:
 
 
 # what the transaction keeps -------------------------------------------------------------------------------------------
+
+
+def adopt(working: Working, root: Files, paths: Sequence[str], next_rid: int) -> Counts:
+    """Files of new tuples that were written elsewhere, for a table that holds none."""
+    directory = working.new_directory()
+    for number, path in enumerate(paths):
+        target = f"{directory}/{LEVEL}={Level.BASE.value}/part-{number:05d}.parquet"
+        root.move(path, working.table.files, target)
+    made = working.table.engine.written(working.table.files, directory)
+    working.staged += made
+    working.next_rid = max(working.next_rid, next_rid)
+    counts = Counts(inserted=sum(file.rows for file in made))
+    working.counts += counts
+    return counts
 
 
 def _take_over(working: Working, staged: Staged, written: Written) -> Counts:

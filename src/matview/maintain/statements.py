@@ -24,6 +24,7 @@ from matview.storage.engine import relation_name
 from matview.storage.query import Found
 from matview.storage.snapshot import Level
 from matview.versions import setwise
+from matview.versions.layout import COUNT
 from matview.versions.predicates import sargable
 from matview.versions.text import quoted, spark_text
 from matview.versions.tuples import Operation
@@ -133,6 +134,28 @@ def apply_changes(working: Working, changes: DataFrame) -> Counts:
     check_assignable(changes.schema[weight].dataType, LongType(), weight)
     weighted = changes.withColumnRenamed(weight, WEIGHT).withColumn(WEIGHT, F.expr(_whole(WEIGHT)))
     return stage(working, rows.applied(working, _conforming(working, weighted)))
+
+
+def apply_captured(working: Working, changes: DataFrame) -> Counts:
+    """The same, from a source: the weights are in `__weight`, and a column of the table may be called as it likes."""
+    return stage(working, rows.applied(working, _conforming(working, changes)))
+
+
+def fill(working: Working, new: DataFrame) -> Counts:
+    """All rows of a table that has none yet; their keys are known to differ."""
+    return stage(working, rows.filled(working, new))
+
+
+def replace_rows(working: Working, new: DataFrame | None) -> Counts:
+    """These rows instead of those that are there: what they have in common stays untouched."""
+    names = [quoted(name) for name in working.table.schema.names]
+    stored = working.latest().where(F.expr(setwise.live(working.table.layout)))
+    times = COUNT if working.table.schema.is_bag else "1L"
+    gone = stored.selectExpr(*names, f"-{times} AS {WEIGHT}")
+    if new is None:
+        return stage(working, rows.applied(working, gone))
+    come = new.selectExpr(*names, f"1L AS {WEIGHT}")
+    return stage(working, rows.applied(working, gone.unionByName(come)))
 
 
 def _whole(weight: str) -> str:

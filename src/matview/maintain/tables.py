@@ -77,6 +77,7 @@ class WorkingTables:
         record = self._runtime.record(reference, self._version)
         table = self._runtime.tables.table(record, self._versions)
         made = Working(table, record.next_rid, self._version, self._lease.token, view=self.views.get(record.id))
+        made.source = self.fresh.fed.get(record.id)
         made.logged = any(parent == record.id for parent, _ in self.edges)
         self._live[reference.name.casefold()] = made
         return made

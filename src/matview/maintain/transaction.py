@@ -19,8 +19,10 @@ from types import TracebackType
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
+from matview.algebra.schema import Schema
 from matview.catalog.catalog import Catalog
 from matview.catalog.records import CatalogChanges, GroupChanges, Lease, TransactionState
+from matview.catalog.source_records import SourceChanges
 from matview.errors import LeaseLost, MatviewError, TransactionOver, UnsupportedStatement
 from matview.groups.graph import Maintain
 from matview.maintain import statements
@@ -42,7 +44,9 @@ from matview.maintain.policy import AtOnce, CommitPolicy, wait_to_commit
 from matview.maintain.recovery import repair
 from matview.maintain.refresh import Mode
 from matview.maintain.settle import settle
+from matview.maintain.stopped import held_back
 from matview.maintain.tables import WorkingTables
+from matview.maintain.views import drop_fed
 from matview.maintain.working import Counts, Working
 from matview.spark.errors import translated
 from matview.sql import statements as st
@@ -112,7 +116,7 @@ class MaintenanceTransaction:
                 return self._refresh(lambda mode: refresh_view(self._context, name, mode), full)
             case st.RefreshViewgroup(name, full):
                 return self._refresh(lambda mode: refresh_viewgroup(self._context, name, mode), full)
-            case _ if isinstance(statement, st.Look | st.SetVersions):
+            case _ if isinstance(statement, st.Look | st.SetVersions | st.OfSources):
                 raise UnsupportedStatement(
                     "not inside a transaction", help="run it outside, with `wh.sql(...)` or `matview sql`"
                 )
@@ -144,7 +148,9 @@ class MaintenanceTransaction:
         """Brings deferred views up to date, those that need it; all there are if none is named."""
         self._require_open()
         with translated("refreshing a view"):
-            every = (view.name for view in self._context.assignment.views_of(Maintain.DEFERRED))
+            held = held_back(self._context)
+            deferred = (view.name for view in self._context.assignment.views_of(Maintain.DEFERRED))
+            every = (name for name in deferred if name not in held)
             return self._done(refresh_deferred_view(self._context, *(views or every)))
 
     @property
@@ -177,6 +183,38 @@ class MaintenanceTransaction:
         with translated("running a statement"):
             return self._done(statements.apply_changes(self._changeable(table), changes))
 
+    # what sources give ------------------------------------------------------------------------------------------------
+
+    def feed(self, table: str, changes: DataFrame) -> Outcome:
+        """What a round has captured: all columns and `__weight`. As `apply`, to a table that its source alone feeds."""
+        self._require_open()
+        with translated("taking over changes"):
+            return self._done(statements.apply_captured(self.tables[table], changes))
+
+    def load(self, name: str, schema: Schema, fill: Callable[[Working], Counts]) -> int:
+        """A new table with its first rows; the id that it will have."""
+        self._require_open()
+        self._noted(define(self._context, st.CreateTable(name, schema)))
+        working = self.tables[name]
+        with translated("loading a table"):
+            self._done(fill(working))
+        return working.table.id
+
+    def reload(self, table: str, rows: DataFrame | None) -> Outcome:
+        """The rows of a table that its source feeds, all of them, in place of those that are there."""
+        self._require_open()
+        with translated("loading a table"):
+            return self._done(statements.replace_rows(self.tables[table], rows))
+
+    def unload(self, *tables: str, cascade: bool) -> Outcome:
+        """Tables of a source that is removed go, with the views that read them."""
+        self._require_open()
+        return self._noted(drop_fed(self._context, tables, cascade=cascade))
+
+    def tell(self, sources: SourceChanges) -> None:
+        """What the commit will say of sources and rounds."""
+        self._notes.sources = sources
+
     def _done(self, counts: Counts) -> Outcome:
         self._step("staged")
         return Outcome(counts)
@@ -193,6 +231,11 @@ class MaintenanceTransaction:
         if working.view is not None:
             raise UnsupportedStatement(
                 f"{working.table.name} is a materialized view", help="change the tables that it reads, then refresh it"
+            )
+        if working.source is not None:
+            raise UnsupportedStatement(
+                f"{working.table.name} is fed by source {working.source}, and by nobody else",
+                help="change the table at its source, then `matview ingest`",
             )
         return working
 
@@ -236,10 +279,10 @@ class MaintenanceTransaction:
     def _note_progress(self, groups: GroupChanges) -> None:
         """Views that had nothing to take over have come as far as the current version."""
         known = [edge for ids, edge in self._notes.edges.items() if ids in self.tables.edges]
-        if known or groups.refreshed:
+        if known or groups.refreshed or self._notes.sources:
             reached = [replace(edge, consumed=self.version - 1) for edge in known]
             done = [replace(record, vn=self.version - 1) for record in self._notes.refreshes]
-            self.runtime.catalog.transactions.progress(self.lease, reached, groups, done)
+            self.runtime.catalog.transactions.progress(self.lease, reached, groups, done, self._notes.sources)
 
     def _publish(self, staying: list[Working], changes: CatalogChanges) -> BaseException | None:
         """To the tables, then to the catalog. An interruption after the last step is given back: the version stands."""

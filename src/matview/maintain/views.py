@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from matview.algebra.text import text
 from matview.catalog.records import ViewRecord
-from matview.errors import NotIncremental
-from matview.groups.edits import altered
+from matview.errors import NotIncremental, UnsupportedStatement
+from matview.groups.edits import altered, quoted
 from matview.groups.graph import Maintain, View
 from matview.groups.named import no_table, refuse_if_read, with_readers
 from matview.maintain.algorithms import prepare
@@ -17,6 +17,7 @@ from matview.maintain.context import Context
 from matview.maintain.definitions import defined
 from matview.maintain.edges import note_edge
 from matview.maintain.run import filled
+from matview.maintain.stopped import refuse_stopped
 from matview.maintain.working import Working
 from matview.plan.definition import Part
 from matview.sql import statements as st
@@ -28,6 +29,7 @@ def create(context: Context, statement: st.CreateView) -> str:
         return ""
     prepare(context, statement.query)
     parts, reason = defined(context.lookup, statement.name, statement.query, statement.columns, statement.policy)
+    refuse_stopped(context, statement.name, {name for part in parts for name in part.reads})
     properties = {"cluster_by": list(statement.cluster_by), "properties": dict(statement.properties)}
     record = ViewRecord(
         table_id=0,
@@ -54,6 +56,7 @@ def alter(context: Context, statement: st.AlterView) -> str:
     _drop_all(context, old)
     context.note_definition()
     parts, reason = defined(context.lookup, statement.name, statement.query, statement.columns, old.view.policy)
+    refuse_stopped(context, statement.name, {name for part in parts for name in part.reads})
     written = textwrap.dedent(statement.text).strip()
     _make(context, parts, replace(old.view, query=written, reason=reason), properties)
     context.note_definition(statement.name)
@@ -117,9 +120,21 @@ def drop_table(context: Context, statement: st.DropTable) -> str:
     table = context.tables[statement.name]
     if table.view is not None:
         raise no_table(table.table.name)
+    if table.source is not None:
+        raise UnsupportedStatement(
+            f"{table.table.name} is fed by source {table.source}", help=f"DROP SOURCE {quoted(table.source)}"
+        )
     if not statement.cascade:
         refuse_if_read(context.graph, table.table.name)
     return drop_with_readers(context, table.table.name)
+
+
+def drop_fed(context: Context, names: Sequence[str], *, cascade: bool) -> str:
+    """The tables of a source that goes."""
+    if not cascade:
+        for name in names:
+            refuse_if_read(context.graph, context.tables[name].table.name)
+    return drop_with_readers(context, *names) if names else ""
 
 
 def drop_with_readers(context: Context, *names: str) -> str:

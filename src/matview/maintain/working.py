@@ -41,6 +41,8 @@ class Working:
     created: NewTable | None = None
     view: ViewRecord | None = None
     """What the table holds, if it is a view."""
+    source: str | None = None
+    """The source that feeds the table, if one does: nobody else changes it."""
     dropped: bool = False
     logged: bool = False
     """Some view reads the table, so its changes have to be told."""

@@ -13,6 +13,7 @@ from matview.algebra.schema import RESERVED_PREFIX
 from matview.catalog.catalog import Catalog
 from matview.catalog.records import Lease, SessionRecord, TableRecord, VersionState
 from matview.reading.groups import GroupStatus, groups_of
+from matview.reading.sources import Ask, SourceStatus, sources_of
 from matview.reading.views import ViewStatus, views_of
 from matview.storage.glance import Glance
 from matview.storage.snapshot import Snapshot
@@ -56,6 +57,7 @@ class Status:
     now: float = 0.0
     views: tuple[ViewStatus, ...] = ()
     groups: tuple[GroupStatus, ...] = ()
+    sources: tuple[SourceStatus, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,8 @@ class Outlook:
     over: str | None = None
 
 
-def status_of(catalog: Catalog, path: str) -> Status:
-    """`path` is the warehouse's directory, or the URI of one in an object store."""
+def status_of(catalog: Catalog, path: str, ask: Ask | None = None) -> Status:
+    """`path` is the warehouse's directory, or the URI of one in an object store; `ask` asks sources what waits."""
     state = catalog.version()
     seen = catalog.observations()
     advice = advise(seen.gaps, seen.durations, (*seen.session_lengths, *seen.session_ages), state.versions)
@@ -80,7 +82,9 @@ def status_of(catalog: Catalog, path: str) -> Status:
     sessions = tuple(catalog.sessions.list(open_only=True))
     views = tuple(views_of(catalog))
     groups = tuple(groups_of(catalog))
-    return Status(path, state, catalog.lease.current(), tables, sessions, advice, catalog.now(), views, groups)
+    sources = tuple(sources_of(catalog, ask))
+    lease = catalog.lease.current()
+    return Status(path, state, lease, tables, sessions, advice, catalog.now(), views, groups, sources)
 
 
 def _tables(catalog: Catalog, path: str, state: VersionState) -> tuple[TableStatus, ...]:

@@ -19,6 +19,7 @@ from matview.sql.clauses import check_clauses, inherit, refuse_others, unsupport
 from matview.sql.groups import GROUP_STATEMENTS, GroupParser
 from matview.sql.pieces import DIALECT, Piece, place_of, split
 from matview.sql.settings import OWN_PREFIX
+from matview.sql.sources import SOURCE_STATEMENTS, SourceParser
 from matview.sql.views import VIEW_STATEMENTS, ViewParser
 
 __all__ = ["DIALECT", "parse", "parse_one", "place_of"]
@@ -39,6 +40,8 @@ def parse(text: str, source: str = "<sql>") -> tuple[st.Statement, ...]:
 def _parse_piece(piece: Piece, source: str) -> st.Statement:
     if piece.begins_with(*GROUP_STATEMENTS):
         return GroupParser(piece, source).statement()
+    if piece.begins_with(*SOURCE_STATEMENTS):
+        return SourceParser(piece, source).statement()
     if piece.begins_with(*VIEW_STATEMENTS):
         return ViewParser(piece, source).statement()
     trees = [tree for tree in sqlglot.parse(piece.text, dialect=DIALECT) if tree is not None]

@@ -259,12 +259,47 @@ class ShowRefreshes:
     pass
 
 
+@dataclass(frozen=True, slots=True)
+class CreateSource:
+    """CREATE SOURCE name FROM 'url' TABLES (...): tables of a database, by their names there, with their names here."""
+
+    name: str
+    url: str = field(repr=False)
+    tables: Mapping[str, str] = field(default_factory=dict)
+    replicate: bool = True
+    mode: Literal["strong", "complete"] = "strong"
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropSource:
+    """DROP SOURCE [IF EXISTS] name [CASCADE]: with the views that read its tables."""
+
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshSource:
+    """REFRESH SOURCE name: one round."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSources:
+    pass
+
+
 Change = Insert | Update | Delete | Merge
 GroupDefinition = CreateViewgroup | AlterViewgroup | RenameViewgroup | DropViewgroup | SetView | RestateView
 Definition = CreateTable | DropTable | CreateView | AlterView | DropView
 Refresh = RefreshView | RefreshViewgroup
-Look = ShowTables | ShowViews | ShowViewgroups | ShowSessions | ShowRefreshes | ExplainView | Describe
-Statement = Query | Change | Definition | GroupDefinition | Refresh | Look | SetVersions
+OfSources = CreateSource | DropSource | RefreshSource
+Listing = ShowTables | ShowViews | ShowViewgroups | ShowSources | ShowSessions | ShowRefreshes | Describe
+Look = Listing | ExplainView
+Statement = Query | Change | Definition | GroupDefinition | OfSources | Refresh | Look | SetVersions
 
 
 def expressions(change: Change) -> Iterator[exp.Expr]:

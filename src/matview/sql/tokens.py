@@ -12,6 +12,8 @@ from matview.sql.pieces import Piece, place_of_token
 
 T = TypeVar("T")
 
+NO_NAMES = (TokenType.STRING, TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT)
+
 
 class TokenReader:
     """Stands at a token of one statement."""
@@ -50,14 +52,19 @@ class TokenReader:
             raise self.wrong(" ".join(words))
 
     def name(self) -> str:
-        token = self._token()
-        if token is None or token.token_type in (TokenType.STRING, TokenType.L_PAREN):
-            raise self.wrong("a name")
-        self._at += 1
+        found = self.part()
         if self.stands("."):
             raise UnsupportedStatement(
                 "a warehouse has one flat set of names", where=self.here(), help="write the name without a database"
             )
+        return found
+
+    def part(self) -> str:
+        """A name, or a part of one that has several."""
+        token = self._token()
+        if token is None or token.token_type in NO_NAMES:
+            raise self.wrong("a name")
+        self._at += 1
         return token.text
 
     def names(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ _ARROW: dict[type[t.DataType], pa.DataType] = {
     t.TimestampNTZType: pa.timestamp("us"),
 }
 
-_AS_SPARK_DOES = {
+AS_SPARK_DOES = {
     "compression": "zstd",
     "coerce_timestamps": "us",
     "store_decimal_as_integer": True,
@@ -76,4 +76,4 @@ def _shaped(found: pa.Table, schema: pa.Schema) -> pa.Table:
 def write_few(files: Files, path: str, tuples: pa.Table) -> None:
     """One file, as Spark would write it but for its own notes."""
     with files.output(path) as stream:
-        pq.write_table(tuples, stream, **_AS_SPARK_DOES)
+        pq.write_table(tuples, stream, **AS_SPARK_DOES)

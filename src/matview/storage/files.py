@@ -91,6 +91,12 @@ class Files:
                 return False
             return True
 
+    def move(self, path: str, other: Files, target: str) -> None:
+        """A file to another root of the same storage."""
+        other.make(target.rpartition("/")[0])
+        with translated_storage(f"moving {self.uri(path)}"):
+            self._fs.move(self._full(path), other._full(target))
+
     def delete_dir(self, path: str) -> None:
         with translated_storage(f"removing {self.uri(path)}"), suppress(FileNotFoundError):
             self._fs.delete_dir(self._full(path))

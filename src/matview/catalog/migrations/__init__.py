@@ -9,8 +9,13 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection
 
-from matview.catalog.migrations import m0001_initial, m0002_views, m0003_viewgroups
+from matview.catalog.migrations import m0001_initial, m0002_views, m0003_viewgroups, m0004_sources
 
 Migration = Callable[[Connection], None]
 
-MIGRATIONS: tuple[Migration, ...] = (m0001_initial.upgrade, m0002_views.upgrade, m0003_viewgroups.upgrade)
+MIGRATIONS: tuple[Migration, ...] = (
+    m0001_initial.upgrade,
+    m0002_views.upgrade,
+    m0003_viewgroups.upgrade,
+    m0004_sources.upgrade,
+)

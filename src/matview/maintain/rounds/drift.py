@@ -1,0 +1,44 @@
+"""Has a table drifted away from what was added, or was capture bypassed? Looked at in every round, after its capture.
+
+After it, because what holds then held while the changes were read, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matview.catalog.source_records import SourceRecord
+from matview.errors import MatviewError, SourceDrifted
+from matview.groups.edits import quoted
+from matview.maintain.rounds.convert import all_described
+from matview.maintain.rounds.place import Place
+from matview.sources.engine import Problem
+
+
+def look(place: Place, source: SourceRecord) -> list[Problem]:
+    """What stands against taking anything over from tables that are not stopped."""
+    return place.connections.of(source).check(all_described(source.going), installed=True)
+
+
+def stop(place: Place, source: SourceRecord, problems: Sequence[Problem]) -> set[str]:
+    """The tables that problems speak of are stopped, and with them their views. Which they are.
+
+    A problem that is of no table in particular is that of the whole source, and is raised.
+    """
+    for problem in problems:
+        if problem.table is None:
+            raise SourceDrifted(f"source {source.name}: {problem.what}", help=problem.help)
+    for table in source.going:
+        own = [problem for problem in problems if problem.table == table.name]
+        if own:
+            what = "; ".join(problem.what for problem in own)
+            stop_table(place, source, table.name, SourceDrifted(what, help=_help(source)))
+    return {problem.table for problem in problems if problem.table is not None}
+
+
+def stop_table(place: Place, source: SourceRecord, table: str, error: MatviewError) -> None:
+    place.runtime.catalog.sources.stop(source.id, table, str(error))
+
+
+def _help(source: SourceRecord) -> str:
+    return f"`matview source check {quoted(source.name)}` says what to do"

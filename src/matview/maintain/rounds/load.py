@@ -1,0 +1,327 @@
+"""First states: a source is added, a table that was stopped is read whole again, a source is removed.
+
+    add      catalog: adding -> capture is installed -> first state, read beside writers, into files of the warehouse
+               -> one maintenance transaction: tables, rows, source active, and the set that they hold already
+               -> that set is deleted at the source
+    remove   one maintenance transaction: tables dropped, source removing -> capture is removed -> catalog: gone
+
+A crash leaves a source that is `adding` or `removing`: adding it again, or removing it, ends it either way.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from pyspark.sql import DataFrame
+
+from matview.catalog.source_records import Consistency, RoundPart, SourceChanges, SourceRecord, SourceTableRecord
+from matview.errors import (
+    CannotCapture,
+    MatviewError,
+    SourceDrifted,
+    SourceTableUnknown,
+    SourceUnreachable,
+    TableExists,
+    UnsupportedStatement,
+)
+from matview.groups.edits import quoted
+from matview.maintain.outcome import Outcome
+from matview.maintain.rounds import files
+from matview.maintain.rounds.convert import all_described, recorded, schema_of
+from matview.maintain.rounds.ingest import Tally, finish
+from matview.maintain.rounds.place import Place
+from matview.maintain.rounds.steps import Changes, delete_consumed, feed
+from matview.maintain.stage import adopt
+from matview.maintain.statements import fill
+from matview.maintain.tables import storable
+from matview.maintain.working import Counts, Working
+from matview.sources import connect
+from matview.sources.engine import FirstState, Problem, Slice, Source
+from matview.sources.types import arrow_schema
+from matview.sources.urls import SourceUrl
+from matview.storage.bulk import Bulk, bulk, gathered, write
+from matview.versions.layout import Layout
+
+SLICE_ROWS = 500_000
+READERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A source to be: its tables by the names that they shall have in the warehouse."""
+
+    name: str
+    url: str
+    tables: Mapping[str, str]
+    mode: Consistency = "strong"
+    replicate: bool = True
+
+
+def add(place: Place, wanted: Wanted) -> Outcome:
+    """Capture is set up at the source, and its tables are read whole; from then on rounds follow what changes."""
+    if not wanted.replicate:
+        raise UnsupportedStatement(
+            f"source {wanted.name}: tables that stay at their source are not supported yet",
+            help="leave out replicate=False, or WITHOUT REPLICAS",
+        )
+    if not wanted.tables:
+        raise SourceTableUnknown(f"source {wanted.name} needs tables", help="name those that views shall read")
+    engine = connect(wanted.url)
+    try:
+        return _add(place, wanted, engine)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _add(place: Place, wanted: Wanted, engine: Source) -> Outcome:
+    found = engine.describe(list(wanted.tables))
+    tables = [recorded(table, name) for table, name in zip(found, wanted.tables.values(), strict=True)]
+    _refuse_names(place, tables)
+    _refuse_problems(wanted.name, engine.check(found, installed=False))
+    _clear_left(place, wanted.name, engine)
+    source = SourceRecord(secrets.token_hex(6), wanted.name, _stored(wanted.url), wanted.mode, tables=tuple(tables))
+    source = place.runtime.catalog.sources.add(source)
+    try:
+        engine.install(found)
+        place.step("capturing")
+        if wanted.mode == "complete":
+            engine.capture(found, most=1)  # refused, with the reason, where transactions cannot be told apart
+        outcome = _loaded(place, source, engine)
+    except MatviewError:
+        with suppress(MatviewError):  # what went wrong first is what matters; what is left goes when it is added again
+            engine.remove(found)
+            place.runtime.catalog.sources.forget(source.id)
+        raise
+    place.connections.keep(source.id, wanted.url, engine)
+    delete_consumed(place)
+    return outcome
+
+
+def _stored(url: str) -> str:
+    """The URL without a password; a file is found again from any directory."""
+    address = SourceUrl.parse(url)
+    place = address.stored.partition("://")[2].partition("?")[0].removeprefix("/")
+    if address.engine != "sqlite" or place.startswith(("/", "$")):
+        return address.stored
+    return address.stored.replace(f"///{place}", f"///{quote(str(Path(unquote(place)).absolute()))}", 1)
+
+
+def _refuse_names(place: Place, tables: Sequence[SourceTableRecord]) -> None:
+    """Before anything is touched: the names are free, the columns can be columns, two tables do not get one name."""
+    current = place.runtime.catalog.version().current_vn
+    seen: set[str] = set()
+    for table in tables:
+        schema_of(table)
+        if table.table.casefold() in seen or place.runtime.catalog.tables.find(table.table, current) is not None:
+            raise TableExists(
+                f"there is a table {table.table!r} already",
+                help=f"give it another name: TABLES ({quoted(table.name)} AS other), or a prefix",
+            )
+        seen.add(table.table.casefold())
+
+
+def _refuse_problems(name: str, problems: Sequence[Problem]) -> None:
+    if problems:
+        what = "; ".join(f"{p.table}: {p.what}" if p.table else p.what for p in problems)
+        raise CannotCapture(f"source {name}: {what}", help="; ".join(dict.fromkeys(p.help for p in problems if p.help)))
+
+
+def _clear_left(place: Place, name: str, engine: Source) -> None:
+    """What an attempt left that was cut short: its tables may have been others."""
+    for left in place.runtime.catalog.sources.list():
+        if left.name.casefold() == name.casefold() and left.state == "adding":
+            engine.remove(all_described(left.tables))
+
+
+# reading whole --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Whole:
+    """All rows of a table, in files of the warehouse; as tuples already, if they could be made on the way."""
+
+    table: SourceTableRecord
+    paths: tuple[str, ...] = ()
+    tuples: Bulk | None = None
+
+
+def _loaded(place: Place, source: SourceRecord, engine: Source) -> Outcome:
+    home = f"{files.HOME}/load-{source.id}"
+    try:
+        with engine.first_state(all_described(source.tables)) as first:
+            taken = first.taken
+            found = read_whole(place, first, source.tables, home)
+        place.step("read")
+        return _commit(place, source, found, RoundPart(source.id, files.names_of(source.tables), taken))
+    finally:
+        with suppress(MatviewError):
+            files.forget(place.runtime.tables.root, [home])
+
+
+def _commit(place: Place, source: SourceRecord, found: Sequence[Whole], part: RoundPart) -> Outcome:
+    with place.begin(place.step) as tx:
+        tables = []
+        for whole in found:
+            made = tx.load(whole.table.table, schema_of(whole.table), partial(_fill, place, whole))
+            tables.append(replace(whole.table, table_id=made))
+        tx.tell(SourceChanges(added=(replace(source, tables=tuple(tables)),), loaded=(part,)))
+        outcome = tx.commit()
+    place.step("installed")
+    return outcome
+
+
+def _fill(place: Place, whole: Whole, working: Working) -> Counts:
+    if whole.tuples is not None:
+        return adopt(working, place.runtime.tables.root, whole.paths, whole.tuples.next_rid)
+    rows = frame(place, whole)
+    return Counts() if rows is None else fill(working, rows)
+
+
+def read_whole(
+    place: Place, first: FirstState, tables: Sequence[SourceTableRecord], home: str, *, as_tuples: bool = True
+) -> list[Whole]:
+    """Slices side by side, batch after batch, into files. Never much of it in memory."""
+    made = [_tuples(place, table) if as_tuples else None for table in tables]
+    tasks = [
+        (number, place_, part)
+        for number, table in enumerate(all_described(tables))
+        for place_, part in enumerate(first.slices(table, SLICE_ROWS))
+    ]
+
+    def read(task: tuple[int, int, Slice]) -> tuple[int, str] | None:
+        number, place_, part = task
+        path, schema, own = f"{home}/{number}/part-{place_}.parquet", arrow_schema(part.table), made[number]
+        rows = gathered(first.read(part), schema)
+        tuples = rows if own is None else map(own.tuples, rows)
+        there = write(place.runtime.tables.root, path, schema if own is None else own.schema, tuples)
+        return (number, path) if there else None
+
+    with ThreadPoolExecutor(READERS, thread_name_prefix="matview-load") as pool:
+        written = [one for one in pool.map(read, tasks) if one is not None]
+    paths = [tuple(path for number, path in written if number == place_) for place_ in range(len(tables))]
+    return [Whole(*whole) for whole in zip(tables, paths, made, strict=True)]
+
+
+def _tuples(place: Place, table: SourceTableRecord) -> Bulk | None:
+    state = place.runtime.catalog.version()
+    layout = Layout(storable(place.runtime, schema_of(table)), state.versions)
+    return bulk(place.runtime.engine, layout, state.current_vn)
+
+
+def frame(place: Place, whole: Whole) -> DataFrame | None:
+    """The rows of the files; None without any."""
+    engine, root = place.runtime.engine, place.runtime.tables.root
+    struct = engine.struct([(column.name, column.type) for column in whole.table.columns])
+    return engine.spark.read.schema(struct).parquet(*map(root.spark_uri, whole.paths)) if whole.paths else None
+
+
+# again ----------------------------------------------------------------------------------------------------------------
+
+
+def reload(place: Place, name: str) -> Outcome:
+    """The stopped tables of a source are read whole again and go on, in step with the others of the source."""
+    finish(place, Tally())
+    beginning = place.runtime.catalog.rounds.beginning()
+    source = next(s for s in beginning.sources if s.id == place.runtime.catalog.sources.find(name).id)
+    if beginning.besides(source.id):
+        raise SourceUnreachable(f"source {source.name} has yet to acknowledge a round", help="`matview ingest` first")
+    stopped = [table for table in source.tables if table.error is not None]
+    engine = place.connections.of(source)
+    now = [_unchanged(source, table, engine) for table in stopped]
+    if stopped:
+        engine.remove(all_described(stopped))
+        engine.install(all_described(now))
+    home = f"{files.HOME}/reload-{source.id}"
+    going = all_described(source.going)
+    try:
+        with engine.first_state([*all_described(now), *going]) as first:
+            found = read_whole(place, first, now, home, as_tuples=False)
+            part = RoundPart(source.id, files.names_of(source.tables), first.taken)
+        changed = engine.changes(going, part.taken)
+        part = replace(part, rows=changed.rows, transactions=changed.transactions)
+        outcome = _recommit(place, source, found, part, {source.id: changed.changes})
+    finally:
+        with suppress(MatviewError):
+            files.forget(place.runtime.tables.root, [home])
+    delete_consumed(place)
+    return outcome
+
+
+def _unchanged(source: SourceRecord, table: SourceTableRecord, engine: Source) -> SourceTableRecord:
+    """The table as it is now; SourceDrifted if it has other columns, or another key, than its replica."""
+    (found,) = engine.describe([table.name])
+    now = replace(recorded(found, table.table), table_id=table.table_id)
+    if schema_of(now) != schema_of(table):
+        raise SourceDrifted(
+            f"table {table.name} of source {source.name} has other columns, or another key, than it had",
+            help=f"`matview source remove {quoted(source.name)}`, then add it again",
+        )
+    _refuse_problems(source.name, engine.check([found], installed=False))
+    return now
+
+
+def _recommit(place: Place, source: SourceRecord, found: Sequence[Whole], part: RoundPart, changes: Changes) -> Outcome:
+    """What was read whole, and what the same set changed in the other tables, as one version."""
+    with place.begin(place.step) as tx:
+        for whole in found:
+            tx.reload(whole.table.table, frame(place, whole))
+        feed(place, tx, source, part, changes)
+        resumed = tuple((source.id, whole.table) for whole in found)
+        tx.tell(SourceChanges(loaded=(part,), resumed=resumed, sequences={source.id: source.sequence}))
+        outcome = tx.commit()
+    place.step("installed")
+    return outcome
+
+
+# removing -------------------------------------------------------------------------------------------------------------
+
+
+def remove(place: Place, name: str, *, cascade: bool = False, force: bool = False) -> Outcome:
+    """The source's tables go, then what capture had set up there. `cascade`: with the views that read the tables;
+    `force`: although the source cannot be reached, and keeps what capture had set up."""
+    source = place.runtime.catalog.sources.find(name)
+    outcome = Outcome(Counts())
+    if source.state == "active":
+        with place.begin(place.step) as tx:
+            tx.unload(*(table.table for table in source.tables), cascade=cascade)
+            tx.tell(SourceChanges(removed=(source.id,)))
+            outcome = tx.commit()
+        place.step("dropped")
+    try:
+        place.connections.of(source).remove(all_described(source.tables))
+    except MatviewError:
+        if not force:
+            raise
+    place.step("removed")
+    place.connections.drop(source.id)
+    place.runtime.catalog.sources.forget(source.id)
+    return replace(outcome, done=", ".join(filter(None, [outcome.done, f"source {source.name} removed"])))
+
+
+# looking --------------------------------------------------------------------------------------------------------------
+
+
+def check(place: Place, name: str) -> list[Problem]:
+    """What stands against taking changes over: tables that are stopped, and what has drifted since."""
+    source = place.runtime.catalog.sources.find(name)
+    try:
+        found = place.connections.of(source).check(all_described(source.tables), installed=True)
+    except MatviewError:
+        place.connections.drop(source.id)
+        raise
+    told = {problem.table for problem in found}
+    again = f"`matview source reload {quoted(source.name)}` reads it whole again, once nothing else stands against it"
+    stopped = [t for t in source.tables if t.error is not None and t.name not in told]
+    return [*found, *(Problem(f"stopped: {_what(t.error or '')}", again, t.name) for t in stopped)]
+
+
+def _what(error: str) -> str:
+    return error.split("\n", 1)[0]

@@ -1,0 +1,52 @@
+"""Databases for rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.maintain.rounds.shops import HEAP, ORDERS
+from tests.servers import PostgresServer
+from tests.sources.lab import Lab
+from tests.sources.postgres.lab import PostgresLab
+from tests.sources.sqlite.lab import SqliteLab
+
+import matview
+
+FILLED = (
+    ORDERS,
+    HEAP,
+    "INSERT INTO orders VALUES (1, 'Oslo', 12.50), (2, 'Bergen', -1.00), (3, NULL, NULL)",
+    "INSERT INTO heap VALUES (1, 'Oslo', 1.50), (1, 'Oslo', 1.50), (NULL, NULL, NULL)",
+)
+
+
+@pytest.fixture
+def till(tmp_path: Path) -> SqliteLab:
+    """A SQLite file in which somebody sells."""
+    lab = SqliteLab(tmp_path / "till.db", "wal")
+    lab.execute(*FILLED)
+    return lab
+
+
+@pytest.fixture
+def warehouse(spark: Any, tmp_path: Path) -> Iterator[matview.Warehouse]:
+    with matview.open(tmp_path / "wh", spark=spark, settings=matview.Settings(lease_ttl=5.0)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def shop(postgres_lab_server: PostgresServer) -> PostgresLab:
+    """A PostgreSQL database in which somebody sells."""
+    lab = PostgresLab(postgres_lab_server.new_database(), 0)
+    lab.execute(*FILLED)
+    return lab
+
+
+@pytest.fixture(params=["till", "shop"], ids=["sqlite", "postgresql"])
+def lab(request: pytest.FixtureRequest) -> Lab:
+    """Each kind of source that rounds are walked through with."""
+    found: Lab = request.getfixturevalue(request.param)
+    return found

@@ -1,0 +1,5 @@
+from tests.sources.contract import Contract
+
+
+class TestContract(Contract):
+    pass
