@@ -116,3 +116,25 @@ def test_a_syntax_error_points_where_the_token_begins(text: str, line: int, colu
         parse(text)
     assert wrong.value.where is not None
     assert (wrong.value.where.line, wrong.value.where.column) == (line, column)
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("CREATE TABLE t (x INT, y TIME(6))", 31),
+        ("SELECT CAST(x AS TIME) FROM t", 13),
+        ("SELECT CAST(x AS ARRAY<TIME>) FROM t", 13),
+        ("SELECT TIME '10:00:00' FROM t", 13),
+        ("CREATE MATERIALIZED VIEW v AS SELECT CAST(x AS TIME) AS y FROM t", 43),
+    ],
+)
+def test_a_type_that_would_become_another_is_refused(text: str, column: int) -> None:
+    with pytest.raises(UnsupportedStatement, match="TIME") as refused:
+        parse(text)
+    assert refused.value.where is not None
+    assert refused.value.where.column == column
+
+
+def test_other_types_stay_what_they_are() -> None:
+    parse("SELECT CAST(a AS INTERVAL HOUR TO SECOND), CAST(b AS STRUCT<c: MAP<STRING, DECIMAL(5, 2)>>), d::REAL")
+    parse("CREATE TABLE t (a BYTE, b LONG, c TIMESTAMP_NTZ, d TIMESTAMP_LTZ, e VARIANT, f INTERVAL YEAR, g CHAR(3))")

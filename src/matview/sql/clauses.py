@@ -7,8 +7,10 @@ node has a list of those that are looked at, and any other is refused.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from sqlglot import exp
+from sqlglot.errors import ParseError
 
 from matview.errors import UnsupportedStatement
 from matview.sql.pieces import DIALECT, place_of
@@ -52,11 +54,28 @@ INSTEAD: dict[tuple[type[exp.Expr], str], str] = {
 
 
 def check_clauses(tree: exp.Expr, source: str) -> None:
-    """UnsupportedStatement for the first clause, anywhere in the statement, that would not be heard."""
+    """UnsupportedStatement for the first clause or type, anywhere in the statement, that would not be heard."""
     for node in tree.walk():
+        if isinstance(node, exp.DataType):
+            _refuse_another_type(node, source)
         heard = HEARD.get(type(node))
         if heard is not None:
             refuse_others(node, heard, source)
+
+
+def _refuse_another_type(kind: exp.DataType, source: str) -> None:
+    """A type that would be written as another one: TIME, which Delta cannot hold, would become TIMESTAMP."""
+    text = kind.sql(DIALECT)
+    with suppress(ParseError):  # an interval's units alone are no type
+        if exp.DataType.build(text, dialect=DIALECT).this != kind.this:
+            around: exp.Expr = kind
+            while place_of(around) is None and around.parent is not None:
+                around = around.parent
+            raise UnsupportedStatement(
+                f"the type {kind.this.value} is not supported",
+                where=place_of(around, source),
+                help="a time of day can be kept as STRING, or as an INTERVAL DAY TO SECOND since midnight",
+            )
 
 
 def refuse_others(node: exp.Expr, heard: frozenset[str], source: str) -> None:
