@@ -17,7 +17,7 @@ INSERT INTO sales VALUES (1, 'Oslo', 1), (2, 'Oslo', 2), (3, 'Rome', 5), (4, NUL
 INSERT INTO visits VALUES ('Oslo', 'ann'), ('Oslo', 'ann'), ('Rome', NULL);
 CREATE MATERIALIZED VIEW by_city AS SELECT city, sum(amount) AS total, count(*) AS n FROM sales GROUP BY city;
 CREATE MATERIALIZED VIEW top AS SELECT city FROM by_city WHERE total > 6;
-CREATE MATERIALIZED VIEW seen AS SELECT s.city, v.who, s.amount FROM sales s JOIN visits AS v ON s.city = v.city;
+CREATE MATERIALIZED VIEW seen AS SELECT s.city, who, s.amount AS weight FROM sales s JOIN visits v ON s.city = v.city;
 CREATE MATERIALIZED VIEW above AS SELECT id FROM sales WHERE amount > (SELECT avg(amount) FROM sales);
 CREATE MATERIALIZED VIEW ranked AS SELECT id, rank() OVER (ORDER BY amount) AS place FROM Sales
 """

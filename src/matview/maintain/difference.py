@@ -34,7 +34,7 @@ Against = Literal["effective", "newest"]
 
 
 def difference_of(runtime: Runtime, view: str, against: Against = "effective") -> DataFrame:
-    """Hidden parts left aside: rows with a `weight`, none if all is well."""
+    """Hidden parts left aside: rows with a `weight` (`__weight` if the view has such a column), none if all is well."""
     state, record, waiting = _of_one_moment(runtime, view)
     stored = runtime.catalog.views.get(record.id)
     assert stored is not None
@@ -69,7 +69,8 @@ class _Comparing:
         lookup = Lookup(self.runtime.engine, self._named, self._run)
         node = whole(lookup, query, names)
         held = Scan(record.name, names, tuple(Field(name) for name in names))
-        shown = Project(difference(node, held), (*kept(names), ("weight", column(WEIGHT))))
+        weight = WEIGHT if "weight" in map(str.casefold, names) else "weight"
+        shown = Project(difference(node, held), (*kept(names), (weight, column(WEIGHT))))
         asked = rendered(shown)
         return self._run(rewrite_query(asked, self._as_taken_over) if self.waiting else asked, {})
 
