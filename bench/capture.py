@@ -130,7 +130,7 @@ class Bench:
             value, idle = ratio(by_table, "captured", "plain"), ratio(by_table, "watched", "plain")
             once = statistics.median(by_table["plain"]) * 1000
             note = f"over not captured ({once:.2f} ms); idle triggers {idle:.2f}"
-            self.figures.append(Figure(f"{what}, {name}", value, None if name == "delete" else bar, note))
+            self.figures.append(Figure(f"{what}, {name}", value, bar, note))
             console.print(f"  {what}, {name}: {value:.2f}, idle {idle:.2f}")
 
     # the first load ---------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Bench:
 
 
 def bulk(connection: psycopg.Connection[Any], table: str) -> dict[str, float]:
-    """Many rows come, change and go. To delete a row only marks it, so recording it is most of that: no bar alone."""
+    """Many rows come, change and go. To delete a row only marks it, so recording it is most of that."""
     seconds = {
         name: timed(lambda s=statement: connection.execute(s.format(table=table, values=VALUES, bulk=BULK)))
         for name, statement in BULKS.items()
