@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.optimizer.annotate_types import annotate_types
@@ -85,9 +86,14 @@ def type_of(expression: exp.Expr, given: Mapping[str, Field]) -> str:
     """Its Spark type as text; empty when it cannot be told without Spark."""
     if isinstance(expression, exp.Column):
         return given[expression.name].type
-    if any(not given[name].type for name in columns_in(expression)):
-        return ""
-    typed = substituted(expression, {name: _typed_null(given[name].type) for name in columns_in(expression)})
+    types = tuple((name, given[name].type) for name in sorted(columns_in(expression)))
+    return _type_over(expression, types) if all(kind for _, kind in types) else ""
+
+
+@lru_cache(maxsize=4096)
+def _type_over(expression: exp.Expr, types: tuple[tuple[str, str], ...]) -> str:
+    """Remembered: every refresh of a view asks the same again, and each answer takes parsing and annotating."""
+    typed = substituted(expression, {name: _typed_null(kind) for name, kind in types})
     found = annotate_types(typed, dialect=DIALECT).type
     if found is None or found.this in (exp.DataType.Type.UNKNOWN, exp.DataType.Type.NULL):
         return ""
