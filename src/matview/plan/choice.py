@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from matview.plan import strategies
-from matview.plan.cost import LOOKUP, REBUILD, SCAN, WRITE, TableFacts, arranged, estimate
+from matview.plan.cost import LOOKUP, REBUILD, SCAN, WRITE, Estimates, TableFacts
 from matview.plan.definition import Part
 from matview.plan.steps import Action, Rebuild, Step
 
@@ -75,11 +75,12 @@ def candidates(part: Part, situation: Situation) -> list[Step]:
 def _priced(part: Part, strategy: str, action: Action, situation: Situation) -> Step:
     facts, stored = {**situation.tables, part.name: situation.stored}, situation.stored.rows
     step = Step(part, strategy, action)
-    made = estimate(step.node, facts)
+    estimates = Estimates(facts)
+    made = estimates.of(step.node)
     rows = float(stored) if isinstance(action, Rebuild) and stored else made.rows
     fixed = REBUILD if isinstance(action, Rebuild) else LOOKUP + stored * SCAN
     cost = (fixed + made.seconds + rows * WRITE) * _correction(strategy, situation.past)
-    return replace(step.over(arranged(step.node, facts)), rows=rows, cost=cost)
+    return replace(step.over(estimates.arranged(step.node)), rows=rows, cost=cost)
 
 
 def _correction(strategy: str, past: Sequence[Past]) -> float:

@@ -69,8 +69,29 @@ class Estimate:
         return Estimate(rows, self.seconds + seconds)
 
 
-def estimate(node: Node, facts: Mapping[str, TableFacts]) -> Estimate:
-    """Rows that come out, and seconds that all of it takes."""
+class Estimates:
+    """What expressions over the same tables take; each part is looked at once, in however many places it stands."""
+
+    def __init__(self, facts: Mapping[str, TableFacts]) -> None:
+        self.facts = facts
+        self._known: dict[Node, Estimate] = {}
+        self._arranged: dict[Node, Node] = {}
+
+    def of(self, node: Node) -> Estimate:
+        """Rows that come out, and seconds that all of it takes."""
+        if node not in self._known:
+            self._known[node] = _estimate(node, self)
+        return self._known[node]
+
+    def arranged(self, node: Node) -> Node:
+        """The same, where joins of two say which side is small and therefore sent to the other."""
+        if node not in self._arranged:
+            self._arranged[node] = _arranged(node, self)
+        return self._arranged[node]
+
+
+def _estimate(node: Node, estimates: Estimates) -> Estimate:
+    facts = estimates.facts
     match node:
         case Scan(table):
             return _read(facts[table].rows)
@@ -83,19 +104,18 @@ def estimate(node: Node, facts: Mapping[str, TableFacts]) -> Estimate:
         case Opaque():
             size = sum(facts[name].rows for name in node.reads)
             return Estimate(size, READ * len(node.reads) + size * (SCAN + SHUFFLE))
-    inputs = [estimate(part, facts) for part in node.inputs]
-    return _several(node, inputs, facts) if len(inputs) > 1 else _unary(node, inputs[0])
+    inputs = [estimates.of(part) for part in node.inputs]
+    return _several(node, inputs, estimates) if len(inputs) > 1 else _unary(node, inputs[0])
 
 
-def arranged(node: Node, facts: Mapping[str, TableFacts]) -> Node:
-    """The same, where joins of two say which side is small and therefore sent to the other."""
-    node = rebuilt(node, tuple(arranged(part, facts) for part in node.inputs))
+def _arranged(node: Node, estimates: Estimates) -> Node:
+    node = rebuilt(node, tuple(map(estimates.arranged, node.inputs)))
     match node:
         case Join((left, right)):
-            sizes = estimate(left, facts).rows, estimate(right, facts).rows
+            sizes = estimates.of(left).rows, estimates.of(right).rows
             return replace(node, sent=sizes.index(min(sizes)) if min(sizes) <= SENT else None)
         case Semi(_, _, right) | Outer("left", _, right):
-            return replace(node, sent=1 if estimate(right, facts).rows <= SENT else None)
+            return replace(node, sent=1 if estimates.of(right).rows <= SENT else None)
     return node
 
 
@@ -120,7 +140,7 @@ def _unary(node: Node, first: Estimate) -> Estimate:
     return first
 
 
-def _several(node: Node, inputs: list[Estimate], facts: Mapping[str, TableFacts]) -> Estimate:
+def _several(node: Node, inputs: list[Estimate], estimates: Estimates) -> Estimate:
     first, second = inputs[:2]
     match node:
         case SetOp():
@@ -134,7 +154,7 @@ def _several(node: Node, inputs: list[Estimate], facts: Mapping[str, TableFacts]
         case Join(parts, on):
             met = first
             for place, other in enumerate(inputs[1:], 1):
-                met = _matched(met, other, _fanout(parts[:place], parts[place], on, facts))
+                met = _matched(met, other, _fanout(parts[:place], parts[place], on, estimates))
             return met
     return Estimate(sum(e.rows for e in inputs), sum(e.seconds for e in inputs))
 
@@ -150,13 +170,13 @@ def _matched(left: Estimate, right: Estimate, fanout: float) -> Estimate:
     return Estimate(left.rows * fanout, both.seconds + moving)
 
 
-def _fanout(before: tuple[Node, ...], part: Node, on: tuple[exp.Expr, ...], facts: Mapping[str, TableFacts]) -> float:
+def _fanout(before: tuple[Node, ...], part: Node, on: tuple[exp.Expr, ...], estimates: Estimates) -> float:
     """How many rows of a part each row before it meets: of a key one, by a foreign key the rows of either side over
     the other's; otherwise a guess, and without conditions all."""
-    own = set(part.names)
+    own, facts = set(part.names), estimates.facts
     compared = {name for c in on if isinstance(c, exp.EQ) and columns_in(c) & own for name in columns_in(c)}
     if not any(columns_in(c) & own for c in on):
-        return estimate(part, facts).rows
+        return estimates.of(part).rows
     if any(_is_keyed_by(leaf, compared) for leaf in _leaves(part)):
         return 1.0
     keyed = [facts[leaf.table].rows for node in before for leaf in _leaves(node) if _is_keyed_by(leaf, compared)]

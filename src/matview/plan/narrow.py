@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import cache
 
 from sqlglot import exp
 
@@ -45,60 +46,83 @@ _LONGEST_TEXT = 200
 
 def narrowed(node: Node, known: Known) -> Node:
     """The same rows, with every table beside known rows reduced to what they can meet."""
-    node = rebuilt(node, tuple(narrowed(part, known) for part in node.inputs))
-    match node:
-        case Join(parts, on):
-            return replace(node, parts=_each_by_the_others(parts, on, known))
-        case Semi(kind, left, right, on):
-            pair = _each_by_the_others((left, right), conjuncts(on), known)
-            return replace(node, left=pair[0] if kind == "semi" else left, right=pair[1])
-        case Outer("left", left, right, on):
-            return replace(node, right=_each_by_the_others((left, right), conjuncts(on), known)[1])
-    return node
+    return _Narrowing(known).of(node)
 
 
-def _each_by_the_others(parts: tuple[Node, ...], on: tuple[exp.Expr, ...], known: Known) -> tuple[Node, ...]:
-    found = list(parts)
-    for condition in on:
-        if not isinstance(condition, exp.EQ | exp.NullSafeEQ):
-            continue
-        one, other = condition.left.unnest(), condition.right.unnest()
-        if not (isinstance(one, exp.Column) and isinstance(other, exp.Column)):
-            continue
-        nulls = isinstance(condition, exp.NullSafeEQ)
-        for here, there in ((one.name, other.name), (other.name, one.name)):
-            source = next(part for part in parts if here in part.names)
-            target = next(i for i, part in enumerate(parts) if there in part.names)
-            values = values_of(source, here, known)
-            if values is not None and _kind(source, here) is _kind(parts[target], there):
-                found[target] = _reduced(found[target], there, values if nulls else values - {None})
-    return tuple(found)
+class _Narrowing:
+    """Each part is looked at once, in however many places it stands."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self._done: dict[Node, Node] = {}
+        self._values: dict[tuple[Node, str], Values | None] = {}
+
+    def of(self, node: Node) -> Node:
+        if node not in self._done:
+            self._done[node] = self._beside(rebuilt(node, tuple(map(self.of, node.inputs))))
+        return self._done[node]
+
+    def _beside(self, node: Node) -> Node:
+        match node:
+            case Join(parts, on):
+                return replace(node, parts=self._each_by_the_others(parts, on))
+            case Semi(kind, left, right, on):
+                pair = self._each_by_the_others((left, right), conjuncts(on))
+                return replace(node, left=pair[0] if kind == "semi" else left, right=pair[1])
+            case Outer("left", left, right, on):
+                return replace(node, right=self._each_by_the_others((left, right), conjuncts(on))[1])
+        return node
+
+    def _each_by_the_others(self, parts: tuple[Node, ...], on: tuple[exp.Expr, ...]) -> tuple[Node, ...]:
+        found = list(parts)
+        for condition in on:
+            if not isinstance(condition, exp.EQ | exp.NullSafeEQ):
+                continue
+            one, other = condition.left.unnest(), condition.right.unnest()
+            if not (isinstance(one, exp.Column) and isinstance(other, exp.Column)):
+                continue
+            nulls = isinstance(condition, exp.NullSafeEQ)
+            for here, there in ((one.name, other.name), (other.name, one.name)):
+                source = next(part for part in parts if here in part.names)
+                target = next(i for i, part in enumerate(parts) if there in part.names)
+                values = self._values_of(source, here)
+                if values is not None and _kind(source, here) is _kind(parts[target], there):
+                    found[target] = _reduced(found[target], there, values if nulls else values - {None})
+        return tuple(found)
+
+    def _values_of(self, node: Node, name: str) -> Values | None:
+        """The values that a column can have, or some more; None if they cannot be told."""
+        if (node, name) not in self._values:
+            self._values[node, name] = self._values_found(node, name)
+        return self._values[node, name]
+
+    def _values_found(self, node: Node, name: str) -> Values | None:
+        if isinstance(node, Change | Stored):
+            return self._known(node, name) if _kind(node, name) in _KINDS else None
+        found = [self._values_of(node.inputs[place], source) for place, source in _origins(node, name)]
+        if not found or any(values is None for values in found):
+            return None
+        return frozenset[Value]().union(*(values for values in found if values is not None))
 
 
 def _kind(node: Node, name: str) -> Kind | None:
     return kind_of(node.field(name).type)
 
 
-def values_of(node: Node, name: str, known: Known) -> Values | None:
-    """The values that a column can have, or some more; None if they cannot be told."""
-    if isinstance(node, Change | Stored):
-        return known(node, name) if _kind(node, name) in _KINDS else None
-    origins = _origins(node, name)
-    found = [values_of(node.inputs[place], source, known) for place, source in origins]
-    if not found or any(values is None for values in found):
-        return None
-    return frozenset[Value]().union(*(values for values in found if values is not None))
-
-
 def _reduced(node: Node, name: str, values: Values) -> Node:
     """The rows with one of the values in a column, and perhaps others: said as close to the tables as can be."""
-    if isinstance(node, Scan | Stored):
-        condition = among(name, values, _kind(node, name))
-        return node if condition is None else Filter(node, condition)
-    inputs = list(node.inputs)
-    for place, source in _origins(node, name):
-        inputs[place] = _reduced(inputs[place], source, values)
-    return rebuilt(node, tuple(inputs))
+
+    @cache
+    def reduced(node: Node, name: str) -> Node:
+        if isinstance(node, Scan | Stored):
+            condition = among(name, values, _kind(node, name))
+            return node if condition is None else Filter(node, condition)
+        inputs = list(node.inputs)
+        for place, source in _origins(node, name):
+            inputs[place] = reduced(inputs[place], source)
+        return rebuilt(node, tuple(inputs))
+
+    return reduced(node, name)
 
 
 def _origins(node: Node, name: str) -> list[tuple[int, str]]:
