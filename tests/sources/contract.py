@@ -254,6 +254,23 @@ class Contract:
         source.acknowledge([*stock, *heap], captured.taken)
         assert source.capture([*stock, *heap]).rows == 0
 
+    @pytest.mark.conforms("M18")
+    def test_a_round_beside_one_that_is_not_acknowledged(self, lab: Lab, source: Source, stock) -> None:
+        lab.execute("INSERT INTO stock VALUES (65, 'one', 1)")
+        one = source.capture(stock)
+        lab.execute("INSERT INTO stock VALUES (66, 'two', 1)")
+        two = source.capture(stock, besides=[one.taken])
+        assert (ids(one.changes["stock"]), ids(two.changes["stock"])) == ([65], [66])
+        lab.execute("INSERT INTO stock VALUES (67, 'three', 1)")
+        source.acknowledge(stock, one.taken)
+        assert ids(source.changes(stock, two.taken).changes["stock"]) == [66]
+        three = source.capture(stock, besides=[two.taken])
+        assert ids(three.changes["stock"]) == [67]
+        source.acknowledge(stock, two.taken)
+        assert ids(source.changes(stock, three.taken).changes["stock"]) == [67]
+        source.acknowledge(stock, three.taken)
+        assert source.capture(stock).rows == 0
+
     @pytest.mark.conforms("M13")
     def test_one_transaction_at_a_time(self, lab: Lab, source: Source, stock, heap) -> None:
         tables = [*stock, *heap]

@@ -54,12 +54,10 @@ class Cutting(Connections):
 
     def cut(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
         pid = connection.info.backend_pid
-        with psycopg.connect(self.administrator, autocommit=True) as administrator:
-            administrator.execute("SELECT pg_terminate_backend(%s)", [pid])
-            gone = "SELECT FROM pg_stat_activity WHERE pid = %s"
-            wait_until(lambda: administrator.execute(gone, [pid]).fetchone() is None)
+        self.lab.asked(f"SELECT pg_terminate_backend({pid})")
+        wait_until(lambda: not self.lab.asked(f"SELECT 1 FROM pg_stat_activity WHERE pid = {pid}"))
 
-    administrator = ""
+    lab: PostgresLab
 
 
 class Cut(PostgresSource):
@@ -69,7 +67,7 @@ class Cut(PostgresSource):
         super().__init__(SourceUrl.parse(lab.url), patience)
         self._connections.close()
         self.connections = Cutting(SourceUrl.parse(lab.url))
-        self.connections.administrator = lab.users_url
+        self.connections.lab = lab
         self._connections = self.connections
 
     def cut_everywhere(self, action: Callable[[], object], again: Callable[[], object]) -> int:
@@ -117,7 +115,7 @@ def first(source: PostgresSource, tables: list[SourceTable]) -> Counter[Row]:
 
 
 @pytest.mark.conforms("M10")
-def test_installation_is_cut(lab: PostgresLab, source: Cut) -> None:
+def test_installation_and_removal_are_cut(lab: PostgresLab, source: Cut) -> None:
     before, tables = lab.objects(), source.describe(["stock"])
 
     def is_whole() -> None:
@@ -181,19 +179,6 @@ def test_rounds_are_cut(lab: PostgresLab, source: Cut, stock: list[SourceTable])
     assert all(steps[what] > 6 for what in ("capture", "changes", "evaluate", "acknowledge")), steps
 
 
-@pytest.mark.conforms("M10")
-def test_removal_is_cut(lab: PostgresLab, source: Cut) -> None:
-    before, tables = lab.objects(), source.describe(["stock"])
-    source.install(tables)
-
-    def removed() -> None:
-        source.remove(tables)
-        assert lab.objects() == before
-        source.install(tables)
-
-    assert source.cut_everywhere(removed, removed) > 10
-
-
 def test_a_connection_is_cut_in_the_middle_of_an_answer(
     lab: PostgresLab, source: Cut, stock: list[SourceTable]
 ) -> None:
@@ -253,22 +238,23 @@ def test_the_server_crashes(careless: PostgresServer) -> None:
     with source.first_state(tables) as state:
         seen = bag(b for part in state.slices(tables[0], 20) for b in state.read(part))
         first_taken = state.taken
-    crash(careless)
+    crash(careless, lab)
     assert seen == now(lab)
     source.acknowledge(tables, first_taken)
     lab.execute("UPDATE stock SET amount = amount + 1 WHERE id < 25")
     captured = source.capture(tables)
     seen = plus(seen, net(captured, table="stock"))
-    crash(careless)
+    crash(careless, lab)
     assert seen == now(lab)
     assert net(source.changes(tables, captured.taken), table="stock") == net(captured, table="stock")
     source.acknowledge(tables, captured.taken)
-    crash(careless)
+    crash(careless, lab)
     assert source.capture(tables).rows == 0
     source.close()
 
 
-def crash(server: PostgresServer) -> None:
+def crash(server: PostgresServer, lab: PostgresLab) -> None:
+    lab.close()
     server.control("stop", "-m", "immediate")
     server.control("start")
 
@@ -359,7 +345,8 @@ def test_a_table_is_emptied_while_its_first_state_is_read(
     before = now(lab)
     waiting = "SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'stock'::regclass"
     with source.first_state(stock) as state:
-        thread = threading.Thread(target=lambda: lab.execute("TRUNCATE stock", "INSERT INTO stock VALUES (7, 'x', 1)"))
+        emptying = "BEGIN; TRUNCATE stock; INSERT INTO stock VALUES (7, 'x', 1); COMMIT"
+        thread = threading.Thread(target=lambda: lab.writer().execute(emptying))
         thread.start()
         wait_until(lambda: lab.asked(waiting))
         seen = bag(b for part in state.slices(stock[0], 20) for b in state.read(part))

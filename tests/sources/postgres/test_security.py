@@ -11,6 +11,7 @@ import sqlglot
 from sqlglot import exp
 from tests.servers import PostgresServer
 from tests.sources.lab import bag
+from tests.sources.postgres.lab import PostgresLab
 
 from matview.errors import PrivilegeMissing, SourceUnreachable
 from matview.sources import connect
@@ -160,6 +161,27 @@ def test_names_in_a_writers_search_path_do_not_mislead_the_triggers(shop: Shop) 
     )
     assert source.check(tables, installed=True) == []
     assert source.capture(tables).rows == 1
+    source.close()
+
+
+def test_names_in_the_search_path_do_not_mislead_those_who_read(lab: PostgresLab) -> None:
+    """A function that fits better than the built-in one is not called, though its schema is on the path."""
+    lab.execute(
+        "CREATE FUNCTION array_to_json(int[]) RETURNS json LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END'",
+        "CREATE FUNCTION never(numeric, int) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END'",
+        "CREATE OPERATOR > (LEFTARG = numeric, RIGHTARG = int, FUNCTION = never)",
+        "CREATE TABLE r (id int PRIMARY KEY, v int[], w numeric(5,2))",
+    )
+    source = connect(lab.url)
+    tables = source.describe(["r"])
+    source.install(tables)
+    lab.execute("INSERT INTO r VALUES (1, '{1,2}', 3)")
+    captured = source.capture(tables)
+    assert captured.changes["r"]["v"].to_pylist() == [[1, 2]]
+    lab.execute("DELETE FROM r")
+    query = sqlglot.parse_one("SELECT v FROM r WHERE w > 2", dialect="spark")
+    assert isinstance(query, exp.Query)
+    assert list(bag(source.evaluate(query, tables, captured.taken, {}))) == [((1, 2),)]
     source.close()
 
 

@@ -90,6 +90,31 @@ TABLES = {
             "CREATE TRIGGER more AFTER INSERT ON t BEGIN INSERT OR IGNORE INTO t (id, a) VALUES (NEW.id + 2, 2); END",
         )
     ),
+    "rows that lose what they refer to": Case(
+        (
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER UNIQUE REFERENCES t (b) ON DELETE SET NULL, "
+            "b INTEGER UNIQUE REFERENCES t (id) ON DELETE SET NULL ON UPDATE CASCADE)",
+        )
+    ),
+    "rows that get other values with others": Case(
+        (
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER UNIQUE, b INTEGER DEFAULT 2 REFERENCES t (id) "
+            "ON DELETE SET DEFAULT ON UPDATE SET DEFAULT)",
+        )
+    ),
+    "rows that go with others, without rowid": Case(
+        (
+            "CREATE TABLE t (id INTEGER, a INTEGER UNIQUE, b INTEGER REFERENCES t (a) ON DELETE CASCADE "
+            "ON UPDATE CASCADE, PRIMARY KEY (id)) WITHOUT ROWID",
+        )
+    ),
+    "rows that go with others on a detour": Case(
+        (
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER UNIQUE, b INTEGER REFERENCES u (id) ON DELETE CASCADE)",
+            "CREATE TABLE u (id INTEGER PRIMARY KEY REFERENCES t (id) ON DELETE CASCADE)",
+            "CREATE TRIGGER there AFTER INSERT ON t BEGIN INSERT OR IGNORE INTO u VALUES (NEW.id); END",
+        )
+    ),
     "rows that go with others": Case(
         (
             "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER UNIQUE, b INTEGER REFERENCES t (id) ON DELETE CASCADE "

@@ -13,9 +13,11 @@ import pyarrow as pa
 from matview.errors import CannotCapture, CaptureBypassed
 from matview.sources.engine import Captured, SourceTable, Taken, Waiting
 from matview.sources.sqlite.connect import Database
-from matview.sources.sqlite.install import AGAIN, raise_drift, register
-from matview.sources.sqlite.objects import MADE, NUMBER, ROW, Objects, register_of
+from matview.sources.sqlite.install import AGAIN, register
+from matview.sources.sqlite.objects import MADE, NUMBER, register_of
+from matview.sources.sqlite.recording import ROW, Objects
 from matview.sources.sqlite.rows import batch, fetched
+from matview.sources.sqlite.settling import reading, settle
 from matview.sources.sqlite.uniques import quote
 from matview.sources.types import change_schema
 
@@ -65,8 +67,7 @@ def capture(database: Database, tables: Sequence[SourceTable], most: int | None,
             "SQLite does not tell one transaction from the next: they cannot be taken one at a time",
             help="take this source with the consistency STRONG",
         )
-    with database.reading() as connection:
-        raise_drift(database, connection, tables)
+    with reading(database, tables) as connection:
         found = places(database, connection, tables)
         taken = visible(connection, found, besides)
         rows = {place.table.name: read(connection, place, taken) for place in found}
@@ -158,8 +159,8 @@ def acknowledge(database: Database, tables: Sequence[SourceTable], taken: Taken)
 
 
 def is_done(connection: sqlite3.Connection, place: Place, taken: Taken) -> bool:
-    copies = connection.execute(f"SELECT EXISTS (SELECT 1 FROM main.{place.objects.replaced})").fetchone()
-    return copies == (0,) and all(is_side_done(connection, place, side, taken) for side in SIDES)
+    marks = connection.execute(f"SELECT EXISTS (SELECT 1 FROM main.{place.objects.marked})").fetchone()
+    return marks == (0,) and all(is_side_done(connection, place, side, taken) for side in SIDES)
 
 
 def is_side_done(connection: sqlite3.Connection, place: Place, side: str, taken: Taken) -> bool:
@@ -181,11 +182,10 @@ def last(connection: sqlite3.Connection, place: Place, side: str) -> int:
 def delete_some(
     database: Database, connection: sqlite3.Connection, tables: Sequence[SourceTable], taken: Taken
 ) -> bool:
-    """Whether that was all of it. Copies of rows in the way are left over from statements that have ended: no statement
-    is under way while this one writes."""
+    """Whether that was all of it."""
+    settle(database, connection, tables)
     found = places(database, connection, tables)
     for place in found:
-        connection.execute(f"DELETE FROM main.{place.objects.replaced}")
         for side in SIDES:
             low, high = range_of(taken, place.table, side)
             if low > place.floor[side]:
@@ -201,10 +201,11 @@ def delete_some(
 
 
 def waiting(database: Database, tables: Sequence[SourceTable]) -> Waiting:
-    """Numbers follow one another without a gap, so that nothing has to be counted."""
+    """Numbers follow one another without a gap, so that only marks have to be counted."""
     rows, oldest = 0, list[float]()
     with database.reading() as connection:
         for place in places(database, connection, tables):
+            rows += connection.execute(f"SELECT count(*) FROM main.{place.objects.marked}").fetchone()[0]
             for side in SIDES:
                 rows += greatest(connection, place, side) - place.floor[side]
                 query = f"SELECT {MADE} FROM main.{place.delta(side)} WHERE {NUMBER} > ? ORDER BY {NUMBER} LIMIT 1"

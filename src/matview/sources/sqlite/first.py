@@ -20,10 +20,11 @@ from matview.sources.carried import Row
 from matview.sources.engine import FirstState, Slice, SourceTable, Taken
 from matview.sources.sqlite.capture import Place, named, places, range_of, visible
 from matview.sources.sqlite.connect import Database
-from matview.sources.sqlite.install import raise_drift
 from matview.sources.sqlite.layout import Layout, layout
-from matview.sources.sqlite.objects import NUMBER, ROW
+from matview.sources.sqlite.objects import NUMBER
+from matview.sources.sqlite.recording import ROW
 from matview.sources.sqlite.rows import batch, fetched
+from matview.sources.sqlite.settling import reading
 from matview.sources.sqlite.uniques import quote
 
 STEP = 10_000
@@ -36,8 +37,7 @@ class SqliteFirstState(FirstState):
 
     def __init__(self, database: Database, tables: Sequence[SourceTable]) -> None:
         self.database = database
-        with database.reading() as connection:
-            raise_drift(database, connection, tables)
+        with reading(database, tables) as connection:
             self.taken: Taken = visible(connection, places(database, connection, tables))
             self.layouts: Mapping[str, Layout] = {table.name: layout(connection, table.name) for table in tables}
             self.schema = database.schema(connection)
@@ -72,7 +72,7 @@ class SqliteFirstState(FirstState):
 
     def step(self, table: SourceTable, known: Layout, low: Row | None, high: Row | None) -> tuple[list[Row], Row, bool]:
         """Rows as they were, with their rowids where there are any; the last one looked at; whether more may follow."""
-        with self.database.reading() as connection:
+        with reading(self.database, [table]) as connection:
             self.check_numbering(connection, known)
             (place,) = places(self.database, connection, [table])
             inside, bounds = between(known, "", low, high)
@@ -86,10 +86,7 @@ class SqliteFirstState(FirstState):
         return undo(known, rows, undone), end or (), more
 
     def check_numbering(self, connection: sqlite3.Connection, known: Layout) -> None:
-        if self.database.schema(connection) == self.schema:
-            return
-        raise_drift(self.database, connection, [known.table])
-        if not known.stable:
+        if not known.stable and self.database.schema(connection) != self.schema:
             raise SourceDrifted(
                 f"the rows of {known.table.name} may have been numbered anew (VACUUM) while they were read",
                 help="nothing was changed; run it again",

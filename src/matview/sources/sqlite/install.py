@@ -10,7 +10,8 @@ from matview.errors import CannotCapture, CaptureBypassed, MatviewError, Privile
 from matview.sources.engine import Problem, SourceTable
 from matview.sources.sqlite.connect import Database
 from matview.sources.sqlite.layout import COLLATIONS, CONSTANT, Layout, layout
-from matview.sources.sqlite.objects import OWN_COLUMNS, REGISTER_COLUMNS, Objects, register_of, removal, statements
+from matview.sources.sqlite.objects import OWN_COLUMNS, REGISTER_COLUMNS, register_of, removal, statements
+from matview.sources.sqlite.recording import Objects
 from matview.sources.sqlite.triggers import order_matters
 from matview.sources.sqlite.uniques import Unique
 

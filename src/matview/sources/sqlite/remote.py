@@ -20,10 +20,11 @@ from matview.errors import SourceDrifted, TypeNotCarried
 from matview.sources.engine import WEIGHT, SourceColumn, SourceTable, Taken
 from matview.sources.sqlite.capture import Place, places, range_of
 from matview.sources.sqlite.connect import Database
-from matview.sources.sqlite.install import raise_drift
 from matview.sources.sqlite.layout import Layout, layout
-from matview.sources.sqlite.objects import NUMBER, ROW, identified_by
+from matview.sources.sqlite.objects import NUMBER
+from matview.sources.sqlite.recording import ROW, identified_by
 from matview.sources.sqlite.rows import batch, fetched
+from matview.sources.sqlite.settling import begin_settled
 from matview.sources.sqlite.types import carried_as, day, exact_text, moment
 from matview.sources.sqlite.uniques import quote
 from matview.sources.state import CHANGES_OF, with_states
@@ -69,8 +70,7 @@ def prepared(
     taken: Taken,
 ) -> Asked:
     """The answer in a temporary table, from one snapshot."""
-    connection.execute("BEGIN")
-    raise_drift(database, connection, tables)
+    begin_settled(database, connection, tables)
     for place in places(database, connection, tables):
         relations.old(place, layout(connection, place.table.name), taken)
         relations.changed(place, taken)

@@ -1,8 +1,8 @@
-"""Other triggers of a captured table. Sums do not depend on the order of triggers; finding what REPLACE deletes does.
+"""Other triggers of a captured table. Sums do not depend on the order of triggers; marks do (see `recording`).
 
-Rows that REPLACE deletes are looked for before the statement's own change, so no BEFORE trigger may put others in its
-way after that; and they are told from others after it, so no AFTER trigger that comes earlier may have put new ones
-there. SQLite runs the trigger first that was made last.
+Rows that REPLACE deletes are marked before the statement's own change, so no BEFORE trigger may put others in its way
+after that; and no AFTER trigger may mark a row whose change is not recorded yet. SQLite runs the trigger first that was
+made last, which is ours unless somebody has made another one since.
 """
 
 from __future__ import annotations

@@ -47,14 +47,6 @@ def in_the_way(unique: Unique, new: Callable[[str], str], row_of_new: str) -> st
     return " AND ".join(equal)
 
 
-def indexed(unique: Unique) -> str:
-    """The terms of an index on a copy of the table that finds those rows."""
-    return ", ".join(
-        f"{quote(part.text) if part.is_column else '(' + part.text + ')'} COLLATE {quote(part.collation)}"
-        for part in unique.parts
-    )
-
-
 TOKEN = re.compile(
     r"""(?P<blank>\s+|--[^\n]*|/\*.*?(?:\*/|\Z))|(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\])"""
     r"""|(?P<word>[^\W\d]\w*)|(?P<other>.)""",
