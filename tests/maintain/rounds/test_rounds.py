@@ -24,6 +24,7 @@ from matview.errors import (
     MatviewError,
     SourceDrifted,
     SourceExists,
+    SourceRefused,
     SourceTableUnknown,
     SourceUnreachable,
     TableExists,
@@ -45,6 +46,30 @@ CHANGES = (
     "INSERT INTO heap VALUES (1, 'Oslo', 1.50), (7, NULL, NULL)",
     "DELETE FROM heap WHERE id IS NULL",
 )
+
+
+@pytest.mark.conforms("M1")
+def test_two_sources_on_one_table_do_not_take_from_each_other(warehouse: matview.Warehouse, till: SqliteLab) -> None:
+    before = till.objects()
+    warehouse.add_source("till", till.url, {"orders": "orders"})
+    warehouse.add_source("again", till.url, {"orders": "others"})
+    till.together(*CHANGES[:3])
+    for name, table in ("till", "orders"), ("again", "others"):
+        assert warehouse.ingest(name).rows == 4
+        assert rows(warehouse, f"SELECT * FROM {table}") == rows(warehouse, "SELECT * FROM orders")
+    same(warehouse, till, "orders")
+    warehouse.remove_source("till")
+    warehouse.remove_source("again")
+    assert till.objects() == before
+
+
+def test_a_second_source_on_a_table_of_postgres_is_refused(warehouse: matview.Warehouse, shop: PostgresLab) -> None:
+    warehouse.add_source("shop", shop.users_url, {"orders": "orders"})
+    with pytest.raises(SourceRefused, match="already exists"):
+        warehouse.add_source("again", shop.users_url, {"orders": "others"})
+    shop.together(*CHANGES[:3])
+    assert warehouse.ingest().rows == 4
+    same(warehouse, shop, "orders")
 
 
 @pytest.mark.conforms("M2", "M8", "M9")

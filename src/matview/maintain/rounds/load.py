@@ -73,6 +73,7 @@ def add(place: Place, wanted: Wanted) -> Outcome:
         )
     if not wanted.tables:
         raise SourceTableUnknown(f"source {wanted.name} needs tables", help="name those that views shall read")
+    wanted = replace(wanted, url=_apart(wanted.url))
     engine = connect(wanted.url)
     try:
         return _add(place, wanted, engine)
@@ -103,6 +104,14 @@ def _add(place: Place, wanted: Wanted, engine: Source) -> Outcome:
     place.connections.keep(source.id, wanted.url, engine)
     delete_consumed(place)
     return outcome
+
+
+def _apart(url: str) -> str:
+    """With a name for what capture makes at the source that is no other's: another warehouse on the same tables would
+    otherwise take our changes away, and we its."""
+    if "matview_schema=" in url:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}matview_schema=matview_{secrets.token_hex(4)}"
 
 
 def _stored(url: str) -> str:
