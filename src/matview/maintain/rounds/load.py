@@ -16,11 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 from pyspark.sql import DataFrame
 
+from matview.catalog.settings import WAREHOUSE_ID
 from matview.catalog.source_records import Consistency, RoundPart, SourceChanges, SourceRecord, SourceTableRecord
 from matview.errors import (
     CannotCapture,
@@ -73,7 +75,7 @@ def add(place: Place, wanted: Wanted) -> Outcome:
         )
     if not wanted.tables:
         raise SourceTableUnknown(f"source {wanted.name} needs tables", help="name those that views shall read")
-    wanted = replace(wanted, url=_apart(wanted.url))
+    wanted = replace(wanted, url=_apart(place, wanted))
     engine = connect(wanted.url)
     try:
         return _add(place, wanted, engine)
@@ -106,12 +108,14 @@ def _add(place: Place, wanted: Wanted, engine: Source) -> Outcome:
     return outcome
 
 
-def _apart(url: str) -> str:
-    """With a name for what capture makes at the source that is no other's: another warehouse on the same tables would
-    otherwise take our changes away, and we its."""
-    if "matview_schema=" in url:
-        return url
-    return f"{url}{'&' if '?' in url else '?'}matview_schema=matview_{secrets.token_hex(4)}"
+def _apart(place: Place, wanted: Wanted) -> str:
+    """The URL, with a name for what capture makes at the source that is no other's: another warehouse on these tables
+    would otherwise take our changes away, and we its. An adding that was cut short has the same when it is repeated."""
+    if "matview_schema=" in wanted.url:
+        return wanted.url
+    whose = f"{place.runtime.catalog.settings.get(WAREHOUSE_ID)}/{wanted.name.casefold()}"
+    name = f"matview_{sha256(whose.encode()).hexdigest()[:8]}"
+    return f"{wanted.url}{'&' if '?' in wanted.url else '?'}matview_schema={name}"
 
 
 def _stored(url: str) -> str:
