@@ -7,22 +7,17 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from matview.cli.opened import open_here
-from matview.cli.proposed import read_definitions, tell_problems, write_as_json, write_proposal
-from matview.cli.report import UsageError
+from matview.cli.proposed import File, read_definitions, tell_problems, write_as_json, write_proposal
 from matview.cli.texts import announce, say
 from matview.cli.where import HERE, Where
 
 
 def apply(
-    *files: Annotated[
-        str, Parameter(name="FILE", allow_leading_hyphen=True, help="Files of definitions; `-` is stdin.")
-    ],
+    *files: File,
     json: Annotated[bool, Parameter(negative="", help="For programs.")] = False,
     where: Where = HERE,
 ) -> int:
     """1 if anything is wrong; then nothing was done."""
-    if not files:
-        raise UsageError("which files?", help="name files with CREATE, ALTER and DROP statements, or `-` for stdin")
     definitions = read_definitions(files)
     if definitions is None:
         return 1

@@ -6,6 +6,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from matview.cli.pieces import Piece, pieces
 from matview.cli.report import UsageError, report_error
@@ -20,6 +23,7 @@ from matview.sql.statements import Statement
 
 STDIN = "-"
 STEPS = ("action", "kind", "name", "because")
+File = Annotated[str, Parameter(name="FILE", allow_leading_hyphen=True, help="Files of definitions; `-` is stdin.")]
 GROUPS = ("viewgroup", "refresh", "derived from", "tables", "views")
 
 
@@ -33,6 +37,8 @@ class Definitions:
 
 def read_definitions(files: Sequence[str]) -> Definitions | None:
     """None when a text cannot be read, which is told."""
+    if not files:
+        raise UsageError("which files?", help="name files with CREATE, ALTER and DROP statements, or `-` for stdin")
     statements: list[Statement] = []
     found: list[Piece] = []
     for file in files:
