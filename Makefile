@@ -20,7 +20,7 @@ BENCHES = $(basename $(notdir $(shell grep -l __main__ bench/*.py)))
 
 help:
 	@echo "make demo         see it work          make demo NAME=retail   policies and viewgroups"
-	@echo "make test         all tests            make test-pure   those without Spark, within a minute"
+	@echo "make test         all tests            make test-pure   neither Spark nor sources, within a minute"
 	@echo "make fuzz N=20000 random queries, data and changes against a recompute, on two cores"
 	@echo "make check        linters and types    make format      what can be put right by itself"
 	@echo "make tpch ROUNDS=10  the 22 queries of TPC-H as views, audited after every round"
@@ -38,7 +38,7 @@ test: $(READY)
 	@$(PYTEST)
 
 test-pure: $(READY)
-	@$(PYTEST) -m "not spark"
+	@$(PYTEST) -m "not spark and not database"
 
 # As many random cases as asked for; what fails is made small and kept in tests/queries/seeds.
 N ?= 20000

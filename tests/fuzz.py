@@ -102,7 +102,7 @@ def _report(console: Console, tally: Tally, seconds: float) -> None:
         f"{tally.cases / seconds * 60:.0f} a minute; the result changed in {tally.moved / max(tally.cases, 1):.0%}, "
         f"{tally.narrowed} changes were narrowed; "
         f"{tally.refused.total() / tried:.1%} of the queries refused, "
-        f"{tally.incomparable} not run by DuckDB as they are"
+        f"{tally.incomparable} not run by DuckDB as they are, {tally.crashed} broke it"
     )
     table = Table("operator", "how often", box=None)
     for name, times in tally.operators.most_common():

@@ -40,7 +40,7 @@ class MatviewError(Exception):
         return f"[{self.code}]{place} {self.what}{help_line}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.what, self.where, self.help))
+        return (_rebuild, (type(self), self.what, self.where, self.help), self.__dict__)
 
 
 def _rebuild(cls: type[MatviewError], what: str, where: Place | None, help: str) -> MatviewError:
@@ -380,7 +380,7 @@ class SourceTableUnknown(MatviewError):
     """A name that is no table of the source."""
 
     code = "MV702"
-    default_help = "`matview source list` shows the tables; a name with dots or blanks is written in double quotes"
+    default_help = "`matview source tables URL` lists them; a name with dots or blanks is written in double quotes"
 
 
 class TypeNotCarried(MatviewError):
@@ -415,7 +415,16 @@ class CaptureBypassed(MatviewError):
     """Changes may have been made that were not captured: a trigger is gone, or was disabled for a while."""
 
     code = "MV707"
-    default_help = "`matview source check NAME` says what happened; remove the source and add it again"
+    default_help = "`matview source check NAME` says what happened; `matview source reload NAME` reads it whole again"
+
+    source_id: str | None = None
+    table: str | None = None
+    """The table, and the id of its source, that a round has to do without from now on, where that is known."""
+
+    def of(self, source_id: str, table: str) -> CaptureBypassed:
+        """The same error, of that table."""
+        self.source_id, self.table = source_id, table
+        return self
 
 
 class BadSourceUrl(MatviewError):
@@ -444,3 +453,10 @@ class SourceRefused(MatviewError):
 
     code = "MV711"
     default_help = "the message is the source's; nothing was changed there"
+
+
+class StaysRemote(MatviewError):
+    """A table that stays at its source has no rows here: only materialized views can read it."""
+
+    code = "MV712"
+    default_help = "make a materialized view of what is asked for, or add the source anew with replicas of its tables"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from matview.errors import MatviewError
 from matview.groups.graph import BASE
-from matview.maintain.backoff import Backoff
+from matview.maintain.backoff import TRANSIENT, Backoff
 from matview.maintain.outcome import Outcome
 from matview.maintain.rounds.feeder import CONTINUOUS, Fed, Feeder
 from matview.reading.groups import GroupStatus
@@ -24,6 +24,8 @@ from matview.warehouse import Warehouse
 
 GLANCE = 0.05
 """How soon a round that waits is noticed."""
+ALL = ""
+"""Stands for all viewgroups, where it cannot be told which are due."""
 LONGEST_PAUSE = 30.0
 """How long the scheduler sleeps at most: schedules may be altered meanwhile."""
 
@@ -60,23 +62,34 @@ class Scheduler:
         self.feeder.start()
         try:
             while not stop.is_set():
-                self.feeder.install(stop)
-                self.round(stop)
-                self._wait(stop, self.pause())
+                self._wait(stop, self._served(stop))
         finally:
             self.feeder.stop()
 
+    def _served(self, stop: threading.Event) -> float:
+        """What there is to do is done; for how long there will be nothing. What passes by itself ends no run."""
+        self.feeder.check()
+        try:
+            self.feeder.install(stop)
+            self.round(stop)
+            pause = self.pause()
+        except TRANSIENT as error:
+            again = self._backoff.failed(ALL, error)
+            self.tell(Tried(ALL, None, 0.0, error, again))
+            return again
+        self._backoff.succeeded(ALL)
+        return pause
+
     def once(self) -> bool:
-        """One round over all sources, then every group that is due; whether all went well."""
+        """What was left, one round over all sources, then every group that is due; whether all went well."""
         before = self.feeder.failures
-        self.feeder.capture()
-        self.feeder.install()
+        self.feeder.once()
         return self.feeder.failures == before and not any(one.error for one in self.round())
 
     def _wait(self, stop: threading.Event, seconds: float) -> None:
         """Until then, or until a round waits, or it is over."""
         until = time.monotonic() + seconds
-        while not self.feeder.ready.is_set() and (left := until - time.monotonic()) > 0:
+        while not self.feeder.calls and (left := until - time.monotonic()) > 0:
             if stop.wait(min(left, GLANCE)):
                 return
 
@@ -99,11 +112,12 @@ class Scheduler:
         return [group.name for group in sorted(ready, key=lambda group: (_depth(group, by_name), group.name))]
 
     def pause(self) -> float:
-        """Until the next group is due, or may be tried again."""
+        """Until the next group is due, or may be tried again, or rounds that had to wait may."""
         now = self.warehouse.catalog.now()
         times = [(group, group.due_at) for group in self.warehouse.viewgroups()]
         waits = [max(at - now, self._backoff.left(group.name), 0.0) for group, at in times if at is not None]
-        return min([*waits, LONGEST_PAUSE])
+        rounds = self.feeder.again_in()
+        return min([*waits, LONGEST_PAUSE if rounds is None else max(rounds, 0.0), LONGEST_PAUSE])
 
     def _refresh(self, group: str) -> Tried:
         began = time.perf_counter()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
@@ -15,11 +15,19 @@ from matview.catalog.catalog import Catalog
 from matview.catalog.inventory import planned
 from matview.catalog.records import Grain, RefreshRecord, SessionRecord, TableRecord, TransactionRecord
 from matview.catalog.settings import FILE_RETENTION
-from matview.catalog.source_records import Consistency
-from matview.errors import MaintenanceBusy, MatviewError, SessionClosed, SessionExpired, WarehouseClosed
+from matview.catalog.source_records import Consistency, SourceRecord
+from matview.errors import (
+    MaintenanceBusy,
+    MatviewError,
+    SessionClosed,
+    SessionExpired,
+    SourceTableUnknown,
+    WarehouseClosed,
+)
 from matview.maintain.apply import Applied, apply, refuse_if_illegal
 from matview.maintain.collect import Collected, collect
 from matview.maintain.commit import Step
+from matview.maintain.connections import Connections
 from matview.maintain.deferred import pinned, up_to_date
 from matview.maintain.definitions import Definitions
 from matview.maintain.difference import Against, difference_of
@@ -29,7 +37,7 @@ from matview.maintain.policy import CommitPolicy
 from matview.maintain.refresh import Mode
 from matview.maintain.rounds import load
 from matview.maintain.rounds.ingest import Ingested, ingest
-from matview.maintain.rounds.place import Connections, Place
+from matview.maintain.rounds.place import Place
 from matview.maintain.transaction import MaintenanceTransaction
 from matview.maintain.versions import raise_versions
 from matview.maintain.working import Counts
@@ -51,13 +59,14 @@ from matview.reading.sources import SOURCE_COLUMNS, SourceStatus, asked_anew, so
 from matview.reading.status import Status, status_of
 from matview.reading.views import ViewStatus, refreshes_of, views_of
 from matview.settings import DEFAULT_RETENTION, Settings
-from matview.sources.engine import Problem
+from matview.sources.engine import Problem, Waiting
 from matview.sources.names import split
 from matview.spark.session import spark_session
 from matview.sql import statements as st
 from matview.sql.parse import parse, parse_one
 from matview.storage.engine import Engine
 from matview.storage.files import Files
+from matview.storage.query import refuse_remote
 from matview.storage.runtime import Runtime
 from matview.storage.tables import OpenTables
 from matview.versions.references import table_references
@@ -139,8 +148,8 @@ class Warehouse:
         match statement:
             case st.CreateSource(name, if_not_exists=True) if name.casefold() in known:
                 return Outcome(Counts())
-            case st.CreateSource(name, url, tables, replicate, mode):
-                return self.add_source(name, url, tables, replicate=replicate, mode=mode)
+            case st.CreateSource(name, url, tables, remote, mode):
+                return self.add_source(name, url, tables, replicate=tables.keys() - remote, mode=mode)
             case st.DropSource(name, if_exists=True) if name.casefold() not in known:
                 return Outcome(Counts())
             case st.DropSource(name, _, cascade):
@@ -185,7 +194,14 @@ class Warehouse:
         self._runtime.engine.start()  # before the lease is taken: nobody has to wait while Spark starts
         if self._wanted_versions:
             self._raise_versions(self._wanted_versions, wait)
-        return MaintenanceTransaction(self._runtime, wait=wait, policy=commit, step=step, definitions=self._definitions)
+        return MaintenanceTransaction(
+            self._runtime,
+            wait=wait,
+            policy=commit,
+            step=step,
+            definitions=self._definitions,
+            connections=self._connections,
+        )
 
     def refresh(self, *names: str, mode: Mode = "auto") -> Outcome:
         """Brings viewgroups and views up to date; `mode="full"` computes them anew, whatever would be cheaper.
@@ -231,7 +247,7 @@ class Warehouse:
         url: str,
         tables: Sequence[str] | Mapping[str, str],
         *,
-        replicate: bool = True,
+        replicate: bool | Collection[str] = True,
         mode: Consistency = "strong",
         prefix: str = "",
         step: Step | None = None,
@@ -239,11 +255,16 @@ class Warehouse:
         """Captures tables of a database from now on: their rows are read beside its writers, their changes by `ingest`.
 
         `tables` are named as there; a mapping says what they are called here, else they keep their last name, with
-        `prefix` before it. `mode="complete"` makes a version of each transaction there. A password belongs into the
-        environment or a file (`?password_env=NAME`, `?password_file=PATH`): one in the URL is not kept.
+        `prefix` before it. Those that `replicate` does not name (all of them, if it is false) stay there: no rows are
+        copied, and views ask for what they need. `mode="complete"` makes a version of each transaction there. A
+        password belongs into the environment or a file (`?password_env=NAME`, `?password_file=PATH`): one in the URL
+        is not kept.
         """
         named = tables if isinstance(tables, Mapping) else {table: prefix + split(table)[-1] for table in tables}
-        return load.add(self.place(step), load.Wanted(name, url, named, mode, replicate))
+        copied = frozenset(replicate if not isinstance(replicate, bool) else named if replicate else ())
+        if copied - named.keys():
+            raise SourceTableUnknown(f"{min(copied - named.keys())} is not among the tables of source {name}")
+        return load.add(self.place(step), load.Wanted(name, url, named, mode, copied))
 
     def ingest(self, *sources: str, step: Step | None = None) -> Ingested:
         """One round over these sources, or over all: what has committed there is taken over, as one version."""
@@ -265,7 +286,10 @@ class Warehouse:
     def sources(self, *, ask: bool = False) -> list[SourceStatus]:
         """The sources there are, and what was taken over; with `ask`, also what waits there."""
         self._require_open()
-        return sources_of(self.catalog, asked_anew if ask else None)
+        return sources_of(self.catalog, self._asked if ask else None)
+
+    def _asked(self, source: SourceRecord) -> Waiting:
+        return asked_anew(source, self._connections.url(source))
 
     def place(self, step: Step | None = None) -> Place:
         """What rounds work with, for whoever runs their steps one by one."""
@@ -302,6 +326,7 @@ class Warehouse:
         """The extended relation of the paper: tuple_vn, operation, the columns, and pre_ of the updatable ones."""
         record = self.table(table)
         opened = self._runtime.tables.table(record, self.catalog.version().versions)
+        refuse_remote(opened)
         snapshot = opened.log.load()
         return extended_relation(opened, opened.latest(snapshot.files, snapshot.overlay))
 
@@ -351,7 +376,7 @@ class Warehouse:
         """
         self._require_open()
         up_to_date(self._runtime, self._stepping, [view])
-        return difference_of(self._runtime, view, against)
+        return difference_of(self._runtime, self._connections, view, against)
 
     def audit(self) -> dict[str, int]:
         """How many rows of each view differ from its query over its effective state; all of them should be 0."""

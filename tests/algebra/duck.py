@@ -9,6 +9,7 @@ import duckdb
 
 from matview.algebra.nodes import Node
 from matview.sql.render import query
+from matview.versions.text import foreign_text
 
 from .strategies import TABLES, Data, Row
 
@@ -51,7 +52,7 @@ def load(connection: duckdb.DuckDBPyConnection, data: Data) -> None:
 
 
 def sql_of(node: Node) -> str:
-    return query(node).sql("duckdb")
+    return foreign_text(query(node), "duckdb")
 
 
 def execute(node: Node, connection: duckdb.DuckDBPyConnection) -> Counter[Row]:

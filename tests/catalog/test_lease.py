@@ -51,6 +51,23 @@ def test_an_expired_lease_can_be_taken(catalog: Catalog, other: Catalog, hands: 
         catalog.lease.renew(lost, 60)
 
 
+def test_a_clock_that_steps_back_does_not_lengthen_the_lease_of_the_dead(
+    catalog: Catalog, other: Catalog, hands: Hands
+) -> None:
+    dead = catalog.lease.acquire("ann", 60)
+    hands.forward(-5)
+    with pytest.raises(MaintenanceBusy):
+        other.lease.acquire("bob", 60)
+    hands.forward(-3600)
+    alive = other.lease.acquire("bob", 60)
+    with pytest.raises(LeaseLost):
+        catalog.lease.renew(dead, 60)
+    hands.forward(-3600)
+    assert other.lease.renew(alive, 60).expires_at == hands.now + 60
+    with pytest.raises(MaintenanceBusy):
+        catalog.lease.acquire("ann", 60)
+
+
 def test_an_expired_lease_that_nobody_took_can_be_renewed(catalog: Catalog, other: Catalog, hands: Hands) -> None:
     lease = catalog.lease.acquire("ann", 60)
     hands.forward(1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +17,7 @@ from matview.catalog.source_records import (
     SourceTableRecord,
     StoredColumn,
 )
-from matview.errors import SourceExists, TransactionOver, UnknownSource
+from matview.errors import MaintenanceBusy, SourceExists, TransactionOver, UnknownSource
 
 ORDERS = SourceTableRecord(
     "sales.orders", "orders", (StoredColumn("id", "int8", "bigint", nullable=False),), ("id",), "oid 1"
@@ -176,3 +177,55 @@ def test_a_source_that_goes_needs_no_acknowledgement(catalog: Catalog) -> None:
     catalog.sources.forget(shop.id)
     catalog.rounds.end(1)
     assert (states(catalog), catalog.sources.list()) == ({1: "done"}, ())
+
+
+def test_rounds_of_others_are_not_discarded(catalog: Catalog) -> None:
+    """Only those that take from a source of the one that goes, and those that follow from these."""
+    names = ("shop", "till", "web")
+    added(catalog, *names)
+
+    def again(*of: str) -> None:
+        assert fixed(catalog, *(catalog.sources.find(name) for name in of), taken=1)
+
+    for of in (("shop",), ("till",), ("shop", "web"), ("web",), ("till",)):
+        again(*of)
+    before = {name: catalog.sources.find(name).sequence for name in names}
+    assert [one.number for one in catalog.rounds.discard(1)] == [1, 3, 4]
+    assert catalog.sources.find("till").sequence == before["till"], "a capture of it goes on"
+    again("shop")
+    assert catalog.rounds.discard(1) == (), "it is gone already: whatever came later is none of its business"
+    assert [one.number for one in catalog.rounds.pending()] == [2, 5, 6]
+
+
+def test_a_source_that_is_held_takes_part_in_no_round(catalog: Catalog) -> None:
+    """Until its holder lets it go, or is not heard of for too long."""
+    (shop,) = added(catalog, "shop")
+    catalog.sources.hold(shop.id, "me", 60.0)
+    assert catalog.rounds.beginning().sources == ()
+    assert fixed(catalog, shop, taken=1) is None, "what was captured before is captured again"
+    with pytest.raises(MaintenanceBusy, match="by me"):
+        catalog.sources.hold(shop.id, "you", 60.0)
+    assert not catalog.sources.renew(shop.id, "you", 60.0)
+    catalog.sources.release(shop.id, "you")
+    assert catalog.rounds.beginning().sources == ()
+    catalog.sources.release(shop.id, "me")
+    assert [s.name for s in catalog.rounds.beginning().sources] == ["shop"]
+    catalog.sources.hold(shop.id, "me", -1.0)
+    assert [s.name for s in catalog.rounds.beginning().sources] == ["shop"], "it is as if it had ended long ago"
+    catalog.sources.hold(shop.id, "you", 60.0)
+
+
+def test_an_adding_is_its_holders(catalog: Catalog) -> None:
+    mine = catalog.sources.add(replace(source("shop"), holder="me"), 60.0)
+    yours = replace(source("shop"), id="yours", holder="you")
+    for attempt in (lambda: catalog.sources.claim("SHOP", "you", 60.0), lambda: catalog.sources.add(yours, 60.0)):
+        with pytest.raises(SourceExists, match="somebody is adding"):
+            attempt()
+    catalog.sources.release(mine.id, "me")
+    assert (left := catalog.sources.claim("shop", "you", 60.0)) is not None and left.id == mine.id
+    with pytest.raises(SourceExists):
+        commit(catalog, SourceChanges(added=(mine,)))
+    assert not catalog.sources.renew(mine.id, "me", 60.0), "it is no more ours to clear away"
+    commit(catalog, SourceChanges(added=(catalog.sources.add(yours, 60.0),)))
+    assert (catalog.sources.find("shop").state, catalog.sources.find("shop").holder) == ("active", None)
+    assert not catalog.sources.renew("yours", "you", 60.0)

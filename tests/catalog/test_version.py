@@ -48,8 +48,8 @@ def test_readers_see_the_pair_change_in_one_step(
     assert steps == sorted(steps) and len(steps) > 2
 
 
-@pytest.mark.parametrize("n", [1, 0, -3])
-def test_fewer_than_two_versions_cannot_be(sqlite_url: str, n: int) -> None:
+@pytest.mark.parametrize("n", [1, 0, -3, 101, 10**9])
+def test_neither_fewer_than_two_nor_too_many_versions_can_be(sqlite_url: str, n: int) -> None:
     with pytest.raises(BadSetting):
         Catalog.create(sqlite_url, versions=n)
     assert not Catalog.exists(sqlite_url)

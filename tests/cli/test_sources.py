@@ -40,9 +40,9 @@ def test_the_life_of_a_source(empty: str, till: sqlite3.Connection, run: Run) ->
 
     till.execute("ALTER TABLE sold RENAME COLUMN city TO town")
     till.execute("INSERT INTO sold VALUES (3, 'Voss')")
-    assert run("run", *where, "--once").code == 0, "what is stopped is no failure of the others"
+    assert run("run", *where, "--once", "--nice", "0").code == 0, "what is stopped is no failure of the others"
     checked = run("source", "check", *where, "till")
-    assert checked.code == 1 and checked.out.startswith("sold: ")
+    assert checked.code == 1 and checked.out.startswith("[MV706] sold has changed: ")
     till.execute("ALTER TABLE sold RENAME COLUMN town TO city")
     assert run("source", "reload", *where, "till").code == 0
     assert run("sql", *where, "--format", "csv", "SELECT count(*) AS n FROM sales").out == "n\n3\n"
@@ -51,6 +51,14 @@ def test_the_life_of_a_source(empty: str, till: sqlite3.Connection, run: Run) ->
     assert failed.code == 1 and "MV710" in failed.err
     assert run("source", "remove", *where, "till").code == 0
     assert run("source", "list", *where, "--json").out == "[]\n"
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_tables_of_a_database(empty: str, till: sqlite3.Connection, run: Run) -> None:
+    till.execute('CREATE TABLE "more sold" (id INTEGER)')
+    assert run("source", "tables", "sqlite:///till.db").out == '"more sold"\nsold\n'
+    missing = run("source", "add", "-w", empty, "till", "sqlite:///till.db", "sald")
+    assert (missing.code, "MV702" in missing.err, "there are sold," in missing.err) == (1, True, True)
 
 
 def test_listing_needs_no_spark(empty: str) -> None:

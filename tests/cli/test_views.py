@@ -139,7 +139,7 @@ def test_diff_of_a_view_that_is_behind(stale: str, run: Run) -> None:
         (("explain", "sales"), 1, "error[MV103]: sales is a table, not a materialized view"),
         (("diff", "By_Citi"), 1, "did you mean by_city?"),
         (("diff", "sales"), 1, "error[MV103]: sales is a table, not a materialized view"),
-        (("refresh", "by_citi"), 1, "error[MV103]: there is no materialized view 'by_citi'"),
+        (("refresh", "by_citi"), 1, "error[MV103]: there is no materialized view or viewgroup 'by_citi'"),
         (("refresh", "sales"), 1, "error[MV103]: sales is a table, not a materialized view"),
     ],
     ids=str,

@@ -22,6 +22,7 @@ from matview.algebra.scalars import column
 from matview.algebra.schema import Field
 from matview.delta import change
 from matview.sql.render import query
+from matview.versions.text import foreign_text
 
 Row = tuple[Any, ...]
 Bag = Counter[Row]
@@ -108,34 +109,34 @@ class Duck:
     """Tables and their changes (`Δ` before the name) in a database of their own."""
 
     def __init__(self, schemas: Mapping[str, Mapping[str, str]]) -> None:
-        self._connection = duckdb.connect(config={"threads": 1})
-        self._connection.execute("PRAGMA disable_optimizer")  # for a handful of rows it costs more than it gives
-        self._connection.execute("SET enable_progress_bar = false")
+        self.connection = duckdb.connect(config={"threads": 1})
+        self.connection.execute("PRAGMA disable_optimizer")  # for a handful of rows it costs more than it gives
+        self.connection.execute("SET enable_progress_bar = false")
         self._plans: dict[str, str] = {}
         self._numbers = count(1)
         for table, columns in schemas.items():
             typed = [f'"{name}" {duck_type(kind)}' for name, kind in columns.items()]
-            self._connection.execute(f'CREATE TABLE "{table}" ({", ".join(typed)})')
-            self._connection.execute(f'CREATE TABLE "Δ{table}" ({", ".join([*typed, f"{WEIGHT} BIGINT"])})')
+            self.connection.execute(f'CREATE TABLE "{table}" ({", ".join(typed)})')
+            self.connection.execute(f'CREATE TABLE "Δ{table}" ({", ".join([*typed, f"{WEIGHT} BIGINT"])})')
 
     def load(self, rows: Mapping[str, Sequence[Row]]) -> None:
         """These tables have these rows and no others."""
         texts = [text for table, given in rows.items() for text in _filling(table, given)]
-        self._connection.execute(f"BEGIN; {''.join(texts)}COMMIT")
+        self.connection.execute(f"BEGIN; {''.join(texts)}COMMIT")
 
     def rows(self, text: str) -> list[Row]:
         """Texts come again and again over other rows, so they are planned once: that takes longer than to run them."""
         if text not in self._plans:
             if len(self._plans) == MOST_PLANS:
-                self._connection.execute(f"DEALLOCATE {self._plans.pop(next(iter(self._plans)))}")
+                self.connection.execute(f"DEALLOCATE {self._plans.pop(next(iter(self._plans)))}")
             name = f"plan_{next(self._numbers)}"
-            self._connection.execute(f"PREPARE {name} AS {text}")
+            self.connection.execute(f"PREPARE {name} AS {text}")
             self._plans[text] = name
-        return self._connection.execute(f"EXECUTE {self._plans[text]}").fetchall()
+        return self.connection.execute(f"EXECUTE {self._plans[text]}").fetchall()
 
     def fetch(self, text: str) -> list[Row]:
         """As `rows`, for a text that comes once."""
-        return self._connection.execute(text).fetchall()
+        return self.connection.execute(text).fetchall()
 
     def bag(self, node: Node) -> Bag:
         return bag(self.rows(text(node)))
@@ -158,7 +159,7 @@ def _filling(table: str, rows: Sequence[Row]) -> Iterator[str]:
 
 @lru_cache(64)
 def text(node: Node) -> str:
-    return query(node).sql("duckdb", copy=False)
+    return foreign_text(query(node), "duckdb")
 
 
 @lru_cache(64)

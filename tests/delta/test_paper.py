@@ -33,6 +33,12 @@ def test_as_text(text: str, added: str, deleted: str) -> None:
     assert formula(node, "DEL", tables(node), SITES) == deleted
 
 
+def test_a_source_called_as_the_warehouse_stands_in_quotes() -> None:
+    node = node_of("SELECT o.id, v.n FROM orders o JOIN visits v ON o.city = v.city")
+    told = formula(node, "ADD", ["visits"], Sites((("orders", "dw"),)))
+    assert told == "Π[id, n]((ordersᵒ ⋈`dw` Δvisits))"
+
+
 @pytest.mark.conforms("M2", "M3", "M15")
 @pytest.mark.parametrize("text", [text for text, _, _ in FIXTURES])
 def test_run(text: str) -> None:

@@ -11,6 +11,8 @@ import os
 import signal
 import sys
 
+from tests import lent
+
 import matview
 from matview.settings import Settings
 
@@ -26,7 +28,7 @@ def main(path: str, fatal: str, how: str) -> None:
             reached.add(name)
             os.kill(os.getpid(), signal.Signals[f"SIG{how}"])
 
-    warehouse = matview.open(path, settings=FOLDING)
+    warehouse = matview.open(path, spark=lent.borrowed(), settings=FOLDING)
     try:
         with warehouse.transaction(step=step) as tx:
             tx.sql("UPDATE a SET v = v + 100")

@@ -12,12 +12,13 @@ import os
 import signal
 import sys
 import threading
-import time
 from pathlib import Path
+
+from pyspark.sql import SparkSession
 
 import matview
 
-ROWS = 200_000
+ROWS = 40_000
 
 
 def executors() -> list[int]:
@@ -34,9 +35,12 @@ def executors() -> list[int]:
     return found
 
 
-def kill_one(known: set[int], killed: list[int]) -> None:
+def kill_one(spark: SparkSession, known: set[int], killed: list[int], over: threading.Event) -> None:
     """As soon as executors of ours are at work."""
-    time.sleep(1.0)
+    at_work = spark.sparkContext.statusTracker()
+    while not any(stage.numActiveTasks for s in at_work.getActiveStageIds() if (stage := at_work.getStageInfo(s))):
+        if over.wait(0.01):
+            return
     for pid in executors():
         if pid not in known:
             os.kill(pid, signal.SIGKILL)
@@ -52,10 +56,11 @@ def main(path: str) -> None:
     warehouse.sql(f"INSERT INTO t SELECT id, 0, md5(CAST(id AS STRING)) FROM range({ROWS})")
     warehouse.sql("INSERT INTO g SELECT id % 3 FROM range(9)")
     session = warehouse.session()
-    killed: list[int] = []
-    killer = threading.Thread(target=kill_one, args=(others, killed))
+    killed, over = list[int](), threading.Event()
+    killer = threading.Thread(target=kill_one, args=(warehouse.spark, others, killed, over))
     killer.start()
     warehouse.sql("UPDATE t SET v = length(repeat(s, 500)), s = sha2(repeat(s, 500), 512) WHERE id % 2 = 0")
+    over.set()
     killer.join()
     warehouse.sql("DELETE FROM g WHERE x = 0")
     counted = "SELECT count(*), sum(v), count(DISTINCT id) FROM t"
@@ -68,8 +73,10 @@ def main(path: str) -> None:
                 "before": list(session.sql(counted).collect()[0]),
                 "bag": [warehouse.sql("SELECT x FROM g").count(), session.sql("SELECT x FROM g").count()],
             }
-        )
+        ),
+        flush=True,
     )
+    warehouse.spark.stop()  # or the cluster, while Java ends, goes on replacing the executor that was killed
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import lent
 
 import matview
 from matview.settings import Settings
@@ -27,7 +29,7 @@ STEPS = {
     "folded b": AFTER,
     "finished": AFTER,
 }
-CRASHING = Path(__file__).with_name("crashing.py")
+CRASHING = "tests.faults.crashing"
 
 
 def state(reader: Any) -> tuple[set[Any], set[Any]]:
@@ -38,6 +40,16 @@ def state(reader: Any) -> tuple[set[Any], set[Any]]:
 @pytest.mark.conforms("Q17", "Q20")
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_at(step: str, spark: Any, tmp_path: Path) -> None:
+    walk_to(step, spark, tmp_path, lent.to_others(spark))
+
+
+@pytest.mark.conforms("Q17", "Q20")
+def test_killed_with_its_java(spark: Any, tmp_path: Path) -> None:
+    walk_to("staged", spark, tmp_path, {})
+
+
+def walk_to(step: str, spark: Any, tmp_path: Path, environment: dict[str, str]) -> None:
+    """Another process maintains, and is killed at a step."""
     path = tmp_path / "wh"
     with matview.open(path, versions=2, spark=spark, settings=Settings(lease_wait=30.0)) as warehouse:
         warehouse.sql("CREATE TABLE a (id INT PRIMARY KEY, v INT)")
@@ -48,7 +60,10 @@ def test_killed_at(step: str, spark: Any, tmp_path: Path) -> None:
         warehouse.sql("UPDATE a SET v = v")
         session = warehouse.session()
         crashed = subprocess.run(
-            [sys.executable, str(CRASHING), str(path), step, "KILL"], capture_output=True, text=True
+            [sys.executable, "-m", CRASHING, str(path), step, "KILL"],
+            capture_output=True,
+            text=True,
+            env=os.environ | environment,
         )
         assert crashed.returncode == -9, crashed.stderr
         assert crashed.stdout.splitlines()[-1] == step

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import lent
 
 import matview
 from matview.errors import MaintenanceBusy
 from matview.settings import Settings
 
-CRASHING = Path(__file__).with_name("crashing.py")
+CRASHING = "tests.faults.crashing"
 
 
 def state(reader: Any) -> tuple[set[Any], set[Any]]:
@@ -31,8 +32,10 @@ def test_a_revived_holder_fails(step: str, spark: Any, tmp_path: Path) -> None:
         warehouse.sql("CREATE TABLE b (id INT PRIMARY KEY, v INT)")
         warehouse.sql("INSERT INTO a VALUES (1, 1), (2, 2)")
         warehouse.sql("INSERT INTO b VALUES (1, 1), (2, 2)")
-        command = [sys.executable, str(CRASHING), str(path), step, "STOP"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        command = [sys.executable, "-m", CRASHING, str(path), step, "STOP"]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env=os.environ | lent.to_others(spark)
+        ) as holder:
             assert holder.stdout is not None
             while holder.stdout.readline().strip() != step:
                 pass

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.faults.disks import fill, mounted, only_root
 
 import matview
 from matview.errors import StorageFailure
 from matview.settings import Settings
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
+pytestmark = only_root
 SETTINGS = Settings(lease_ttl=1.0, lease_wait=10.0)
-MOUNTED = 'mount -t tmpfs -o size=12m tmpfs "$1" && echo mounted && cat; umount --lazy "$1"'
 
 
 @pytest.fixture(scope="module")
 def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A file system of its own, 12 MiB large, mounted by a process that outlives this one, and unmounts it then."""
-    place = tmp_path_factory.mktemp("disk")
-    command, pipe = ["sh", "-c", MOUNTED, "sh", str(place)], subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, start_new_session=True) as keeper:
-        assert keeper.stdout is not None
-        assert keeper.stdout.readline() == b"mounted\n"
+    with mounted(tmp_path_factory.mktemp("disk")) as place:
         yield place
-        keeper.communicate()
-    assert keeper.returncode == 0
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +41,6 @@ def ballast(small_disk: Path) -> Iterator[Path]:
     file = small_disk / "ballast"
     yield file
     file.unlink(missing_ok=True)
-
-
-def fill(ballast: Path) -> None:
-    with contextlib.suppress(OSError), ballast.open("ab") as file:
-        while True:
-            file.write(b"x" * 4096)
-            file.flush()
 
 
 def state(reader: Any) -> tuple[Any, Any]:

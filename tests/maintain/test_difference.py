@@ -64,3 +64,14 @@ def test_what_is_wrong_is_found_behind_as_well(shop: matview.Warehouse) -> None:
         tx.sql("UPDATE by_city SET total = total + 1 WHERE city = 'Rome'")
     assert {name for name, differing in shop.audit().items() if differing} == {"by_city"}
     assert {row["weight"] for row in shop.diff("by_city").collect()} == {1, -1}
+
+
+def test_a_view_of_variants(spark: Any, tmp_path: Path) -> None:
+    with matview.open(tmp_path / "wh", spark=spark) as warehouse:
+        warehouse.sql("CREATE TABLE said (id INT PRIMARY KEY, what VARIANT)")
+        warehouse.sql("""INSERT INTO said SELECT 1, parse_json('{"a": 1}')""")
+        warehouse.sql("CREATE MATERIALIZED VIEW heard AS SELECT id, what FROM said")
+        warehouse.sql("""UPDATE said SET what = parse_json('[2]')""")
+        assert [row["weight"] for row in warehouse.diff("heard", "newest").orderBy("weight").collect()] == [-1, 1]
+        warehouse.refresh("heard")
+        assert warehouse.audit() == {"heard": 0}

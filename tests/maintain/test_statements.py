@@ -41,6 +41,14 @@ BAD = [
     ("UPDATE t SET id = NULL WHERE id = 2", errors.NullKey),
     ("UPDATE t SET v = 99999999999", errors.BadValue),
     ("MERGE INTO t USING (VALUES (1), (1)) s(k) ON id = k WHEN MATCHED THEN UPDATE SET v = 0", errors.AmbiguousMerge),
+    ("SELECT __rid FROM t", errors.UnknownColumn),
+    ("UPDATE t SET v = __rid", errors.UnknownColumn),
+    ("UPDATE t SET id = id + 10, v = t.__op1", errors.UnknownColumn),
+    ("UPDATE t SET v = 1 WHERE __level = 'base'", errors.UnknownColumn),
+    ("DELETE FROM t WHERE __VN1 < 0", errors.UnknownColumn),
+    ("DELETE FROM t AS x WHERE EXISTS (SELECT 1 FROM t WHERE t.id = x.__pre1_v)", errors.UnknownColumn),
+    ("MERGE INTO t USING (VALUES (1)) s(k) ON id = k AND __vn1 > 0 WHEN MATCHED THEN DELETE", errors.UnknownColumn),
+    ("MERGE INTO t USING (VALUES (1)) s(k) ON id = k WHEN MATCHED THEN UPDATE SET v = t.__rid", errors.UnknownColumn),
     ("CREATE TABLE t (x INT)", errors.TableExists),
     ("DROP TABLE nope", errors.UnknownTable),
     ("VACUUM t", errors.UnsupportedStatement),
@@ -160,3 +168,27 @@ def test_a_forgotten_transaction_gives_its_lease_back(warehouse: matview.Warehou
     with warehouse.transaction(wait=0.0) as tx:
         tx.sql("INSERT INTO t VALUES (4, 40)")
     assert rows(warehouse) == [(1, 10), (2, 20), (3, 30), (4, 40)]
+
+
+def test_subqueries_in_an_update_of_what_names_a_row(warehouse: matview.Warehouse) -> None:
+    warehouse.sql("CREATE TABLE u (k INT PRIMARY KEY, w INT)")
+    warehouse.sql("INSERT INTO u VALUES (1, 100), (2, 200)")
+    warehouse.sql("UPDATE t SET id = coalesce((SELECT max(w) FROM u WHERE u.k = t.id), t.id), v = v + 1")
+    assert rows(warehouse) == [(3, 31), (100, 11), (200, 21)]
+    warehouse.sql("CREATE TABLE bag (x INT)")
+    warehouse.sql("INSERT INTO bag VALUES (1), (1), (2), (7)")
+    warehouse.sql("UPDATE bag AS b SET x = (SELECT sum(w) FROM u WHERE u.k = b.x) WHERE x IN (SELECT k FROM u)")
+    assert rows(warehouse, "bag") == [(7,), (100,), (100,), (200,)]
+    warehouse.sql(
+        "MERGE INTO t USING (VALUES (3)) AS s(k) ON t.id = s.k "
+        "WHEN MATCHED THEN UPDATE SET id = 4, v = (SELECT max(w) FROM u WHERE u.k < s.k)"
+    )
+    assert rows(warehouse) == [(4, 200), (100, 11), (200, 21)]
+
+
+def test_a_source_may_have_a_column_of_any_name(warehouse: matview.Warehouse) -> None:
+    merge = (
+        "MERGE INTO t USING (SELECT 1 AS __rid, 5 AS __x) AS s ON t.id = s.__rid WHEN MATCHED THEN UPDATE SET v = s.__x"
+    )
+    warehouse.sql(merge)
+    assert rows(warehouse)[0] == (1, 5)

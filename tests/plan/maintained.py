@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 from tests.delta.harness import Bag, Row, Signed, added, after, bag, duck_type, summed, weighed
+from tests.queries.at_hand import rows_at_hand
 
 from matview.algebra.nodes import WEIGHT, Change, Node, Scan, Stored
 from matview.algebra.passes import normalised
@@ -19,6 +20,7 @@ from matview.plan.steps import NEW, OLD, Action, Apply, Merge, Rebuild, Step
 from matview.sql.lower import lower
 from matview.sql.parse import parse_one
 from matview.sql.render import plain_name, query
+from matview.versions.text import foreign_text
 
 World = Mapping[str, Sequence[Row]]
 
@@ -65,9 +67,16 @@ class Maintained:
                 step = Step(part, strategy, action)
                 narrow = step.over(narrowed(step.node, self._known))
                 assert self._after(part, narrow.action) == expected, f"{strategy} of {part.name}, narrowed"
+                self._check_at_hand(step)
         self._make(part.name, expected, part.full)
         method = part.summary.method if part.summary else "rows"
         return {f"{strategy} {method}" for strategy, action in found.items() if action is not None}
+
+    def _check_at_hand(self, step: Step) -> None:
+        """What is computed in Python is what DuckDB computes."""
+        for large in (False, True):
+            found = rows_at_hand(self._connection, _name, step.node, large=large)
+            assert found is None or bag(found) == self._rows(step.node), f"{step.strategy} of {step.part.name}, at hand"
 
     def _known(self, leaf: Change | Stored, name: str) -> Values | None:
         if isinstance(leaf, Stored):
@@ -89,7 +98,7 @@ class Maintained:
     def _merged(self, part: Part, action: Merge) -> Bag:
         """Stored rows whose key is met are replaced, or go."""
         keys = " AND ".join(f'n."{k}" IS NOT DISTINCT FROM m."{k}"' for k in part.schema.key)
-        rows = query(action.rows, plain_name).sql("duckdb")
+        rows = foreign_text(query(action.rows, plain_name), "duckdb")
         values = ", ".join(f"{_sql(value)} AS v{i}" for i, (_, value) in enumerate(action.values))
         met = f'({rows}) n LEFT JOIN "{part.name}" m ON {keys}'
         new = self._fetch(f"SELECT {values}, {_sql(action.gone)} FROM {met}")
@@ -130,7 +139,7 @@ class Maintained:
         return bag(self._run(node))
 
     def _run(self, node: Node) -> list[Row]:
-        return self._fetch(query(node, _name).sql("duckdb"))
+        return self._fetch(foreign_text(query(node, _name), "duckdb"))
 
 
 def query_of(part: Part) -> Node:

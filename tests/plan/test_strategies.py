@@ -29,6 +29,15 @@ def test_views_by_hand(name: str) -> None:
         maintained.check(made.before, made.change)
 
 
+@pytest.mark.parametrize("name", ["top", "top rows"])
+def test_the_top_of_many_worlds(name: str) -> None:
+    """Rows leave the top, come into it, pass by, and there may be fewer of them than are asked for."""
+    maintained = Maintained(VIEWS[name], TABLES)
+    for seed in range(40):
+        made = world(seed, 1)
+        maintained.check(made.before, made.change)
+
+
 def test_every_way_is_taken() -> None:
     """Additive, growing and affected summaries, rows; by delta, affected and full."""
     used: Counter[str] = Counter()

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 import matview
 from matview import Settings
 from matview.errors import SessionExpired
-from matview.maintain import rows
+from matview.maintain import meeting
 from matview.storage import few as few_rows
 from matview.versions.tuples import Operation
 
@@ -29,7 +29,7 @@ def test_every_session_reads_its_version(
     seed: int, versions: int, rounds: int, few: int, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(few_rows, "FEW_ROWS", few)
-    monkeypatch.setattr(rows, "LONGEST_LIST", seed % 2)
+    monkeypatch.setattr(meeting, "LONGEST_LIST", seed % 2)
     with matview.open(tmp_path / "wh", versions=versions, spark=spark, settings=EAGER) as warehouse:
         History(warehouse, seed, versions).run(rounds)
 

@@ -1,30 +1,37 @@
 """A query in a world: lowered, normalised, changed, and held against computing it anew.
 
-Four laws: the lowered query gives what the text gives; normalising changes nothing; the new result is the old one and
-the change together; and the change is the same if tables are narrowed to what the changed rows can meet.
+Six laws: the lowered query gives what the text gives; normalising changes nothing; the new result is the old one and
+the change together; the change is the same if tables are narrowed to what the changed rows can meet, and if it is
+computed here, in Python; result and change are the same if some of the tables stay at sites that are asked for their
+part.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from random import Random
 
 import duckdb
 import sqlglot
 from sqlglot import exp
-from tests.delta.harness import Bag, Duck, Row, added, after, bag, summed, weighed
+from tests.delta.harness import Bag, Duck, Row, added, after, bag, duck_type, summed, weighed
+from tests.plan.sites.asking import Asking
 
 from matview.algebra.nodes import Change, Node, Scan, Stored, tables, walk
 from matview.algebra.passes import normalised
+from matview.algebra.schema import Field
 from matview.delta import change
 from matview.plan.narrow import Known, Values, narrowed
+from matview.plan.united import united
 from matview.sql.lower import lower
 from matview.sql.parse import parse_one
 from matview.sql.render import Name, plain_name
 from matview.sql.render import query as render
+from matview.versions.text import foreign_text
 
+from .at_hand import rows_at_hand
 from .tables import TABLES, World, schema_of
 
 NEW = "′"
@@ -52,7 +59,7 @@ class Prepared:
 
     @cached_property
     def node(self) -> Node:
-        return normalised(self.lowered)
+        return normalised(united(self.lowered, typed))
 
     @cached_property
     def changed(self) -> frozenset[str]:
@@ -65,7 +72,7 @@ class Prepared:
 
     @cached_property
     def original_sql(self) -> str:
-        return sqlglot.transpile(self.text, read="spark", write="duckdb")[0]
+        return foreign_text(sqlglot.parse_one(self.text, read="spark"), "duckdb")
 
     @cached_property
     def lowered_sql(self) -> str:
@@ -99,12 +106,35 @@ class Prepared:
             return exp.to_table(f'"{leaf.table}{NEW}"', dialect="duckdb")
         return plain_name(leaf)
 
+    @cached_property
+    def sites(self) -> dict[str, str]:
+        """Where the tables are that are not in the warehouse: at least one, at one of two sites."""
+        random, read = Random(self.text), sorted(tables(self.lowered))
+        remote = random.sample(read, random.randint(1, len(read))) if read else []
+        return {table: random.choice("ef") for table in remote}
+
     def operators(self) -> Counter[str]:
         return Counter(type(node).__name__ for node in walk(self.lowered))
 
 
 def _duckdb(node: Node, name: Name = plain_name) -> str:
-    return render(node, name).sql("duckdb", copy=False)
+    return foreign_text(render(node, name), "duckdb")
+
+
+@cache
+def _empty() -> duckdb.DuckDBPyConnection:
+    """The tables without rows."""
+    made = duckdb.connect(config={"threads": 1})
+    for table, schema in TABLES.items():
+        made.execute(f'CREATE TABLE "{table}" ({", ".join(f"{c.name} {duck_type(c.type)}" for c in schema.columns)})')
+    return made
+
+
+def typed(node: Node) -> tuple[Field, ...]:
+    """The columns of a node with the types that DuckDB gives them."""
+    described = _empty().execute(f"DESCRIBE {_duckdb(node)}").fetchall()
+    kinds = [kind.lower().replace("hugeint", "bigint") for _, kind, *_ in described]
+    return tuple(Field(f.name, kind, f.nullable) for f, kind in zip(node.fields, kinds, strict=True))
 
 
 # the laws -------------------------------------------------------------------------------------------------------------
@@ -126,6 +156,10 @@ class Loaded:
             rows[table + NEW] = after(world.before[table], signed)
             rows["Δ" + table] = weighed(signed)
         self._duck.load(rows)
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        return self._duck.connection
 
     def bag(self, text: str) -> Bag:
         return bag(self._duck.rows(text))
@@ -154,6 +188,8 @@ def check_text(prepared: Prepared, loaded: Loaded) -> bool:
 def _original(prepared: Prepared, loaded: Loaded) -> Bag | None:
     try:
         return loaded.bag(prepared.original_sql)
+    except duckdb.InternalException:
+        raise
     except duckdb.Error:
         return None
 
@@ -176,6 +212,41 @@ def check_narrowed(prepared: Prepared, loaded: Loaded) -> bool:
     if found != expected:
         raise Broken("narrowing", _differing(expected, found))
     return True
+
+
+def check_at_hand(prepared: Prepared, loaded: Loaded) -> bool:
+    """What is computed here is what DuckDB computes. False: none of it is."""
+    if prepared.change is None or prepared.change_sql is None:
+        return False
+    computed = False
+    for large in (False, True):
+        found = rows_at_hand(loaded.connection, prepared._name, prepared.change, large=large)
+        if found is None:
+            continue
+        computed = True
+        told, expected = summed((row[-1], row[:-1]) for row in found), loaded.signed(prepared.change_sql)
+        if told != expected:
+            raise Broken("at hand", _differing(expected, told))
+    return computed
+
+
+def check_sites(prepared: Prepared, loaded: Loaded) -> int:
+    """Tables that stay at their sites change nothing; how many queries the sites got.
+
+    A list in the order in which rows come is another one when they come from elsewhere.
+    """
+    if "collect_list" in prepared.text:
+        return 0
+    asking = Asking(loaded.connection, prepared._name, prepared.sites)
+    expected, found = loaded.bag(prepared.new_sql), bag(asking.rows(prepared.node))
+    if found != expected:
+        raise Broken("sites", _differing(expected, found))
+    if prepared.change is not None and prepared.change_sql is not None:
+        change, moved = loaded.signed(prepared.change_sql), asking.rows(prepared.change)
+        told = summed((row[-1], row[:-1]) for row in moved)  # type: ignore[misc]
+        if told != change:
+            raise Broken("sites of a change", _differing(change, told))
+    return len(asking.asked)
 
 
 def _differing(expected: Mapping[Row, int], found: Mapping[Row, int]) -> str:

@@ -163,6 +163,8 @@ class Expressions:
     def meeting(self, left: Sequence[Column], right: Sequence[Column]) -> str:
         """A condition between two relations: mostly that columns are equal."""
         pairs = [(a, b) for a in left for b in right if a.kind == b.kind != "bool"]
+        if self.chance(0.05):
+            pairs = [(a, b) for a in left for b in right if {a.kind, b.kind} == {"int", "dec"}] or pairs
         if not pairs or self.chance(0.05):
             return self.condition([*left, *right], 1)
         alike = [(a, b) for a, b in pairs if a.text.rsplit(".", 1)[-1] == b.text.rsplit(".", 1)[-1]]

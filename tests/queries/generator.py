@@ -30,6 +30,10 @@ _JOINS = {
 _SET_OPERATIONS = ("UNION ALL", "UNION ALL", "UNION", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL", "MINUS")
 
 
+_WIDER = {"int": "dec"}
+"""Kinds that a set operation casts to another one."""
+
+
 @dataclass(frozen=True)
 class Select:
     """A query and its output columns."""
@@ -187,12 +191,14 @@ class _Queries(Expressions):
 
     def set_operation(self, depth: int, kinds: Sequence[str] | None) -> Select:
         left = self.select(depth - 1, kinds)
-        right, kinds = self.select(depth - 1, left.kinds), left.kinds
+        kinds = left.kinds
+        right = self.select(depth - 1, [_WIDER.get(k, k) if self.chance(0.15) else k for k in kinds])
         kind = self.choice(_SET_OPERATIONS)
         text = f"({left.text}) {kind} ({right.text})"
         if self._tables_left > 0 and self.chance(0.15):
             text = f"{text} {self.choice(['UNION ALL', 'INTERSECT', 'EXCEPT ALL'])} ({self.plain(1, kinds).text})"
-        return Select(text, left.columns)
+        columns = tuple(Column(c.text, r.kind) for c, r in zip(left.columns, right.columns, strict=True))
+        return Select(text, columns)
 
     def limited(self, depth: int, kinds: Sequence[str] | None) -> Select:
         made = self.choice([self.plain, self.grouped])(depth, kinds)
@@ -251,6 +257,7 @@ class _Queries(Expressions):
                 f"sum({one}) OVER ({partition} ORDER BY {total} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
                 f"count(*) OVER ({partition})",
             ],
+            "str": [f"array_join(collect_list({one}) OVER ({partition} ORDER BY {total}), ',')"],
             "dec": [f"sum({one}) OVER ({partition})"],
             "dbl": [
                 f"avg({self.operand('int', columns)}) OVER ({partition})",

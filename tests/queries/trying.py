@@ -10,10 +10,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from matview.algebra.nodes import tables
 from matview.errors import NotIncremental
 
-from .cases import Broken, Loaded, Prepared, check_change, check_narrowed, check_text
+from .cases import Broken, Loaded, Prepared, check_at_hand, check_change, check_narrowed, check_sites, check_text
 from .generator import query
 from .tables import TABLES, World, world
 
@@ -43,10 +45,16 @@ class Tally:
     """Cases in which the result changed at all."""
     narrowed: int = 0
     """Queries whose change could be narrowed to what the changed rows meet."""
+    at_hand: int = 0
+    """Cases whose change could be computed in Python."""
+    asked: int = 0
+    """Queries that sites got."""
     refused: Counter[str] = field(default_factory=Counter)
     """How many queries were refused, and why."""
     incomparable: int = 0
     """Queries whose own text DuckDB does not run."""
+    crashed: int = 0
+    """Queries over which DuckDB itself breaks down: there is nothing to compare with."""
     operators: Counter[str] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
 
@@ -55,8 +63,11 @@ class Tally:
         self.cases += other.cases
         self.moved += other.moved
         self.narrowed += other.narrowed
+        self.at_hand += other.at_hand
+        self.asked += other.asked
         self.refused.update(other.refused)
         self.incomparable += other.incomparable
+        self.crashed += other.crashed
         self.operators.update(other.operators)
         self.failures.extend(other.failures)
 
@@ -84,9 +95,14 @@ class Trial:
                     tally.incomparable += not check_text(prepared, self._loaded)
                 tally.moved += bool(check_change(prepared, self._loaded))
                 tally.narrowed += tried == 0 and check_narrowed(prepared, self._loaded)
+                tally.at_hand += check_at_hand(prepared, self._loaded)
+                tally.asked += check_sites(prepared, self._loaded) if tried == 0 else 0
                 tally.cases += 1
         except NotIncremental as refusal:
             tally.refused[refusal.what] += 1
+        except duckdb.InternalException:
+            tally.crashed += 1
+            self._loaded = Loaded()
         except Exception as error:
             tally.failures.append(_failure(seed, prepared, tried, error))
 
@@ -117,6 +133,8 @@ def failing(loaded: Loaded, sql: str, given: World) -> tuple[str, str] | None:
         check_text(prepared, loaded)
         check_change(prepared, loaded)
         check_narrowed(prepared, loaded)
+        check_at_hand(prepared, loaded)
+        check_sites(prepared, loaded)
     except NotIncremental:
         return None
     except Exception as error:

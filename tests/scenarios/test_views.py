@@ -17,10 +17,12 @@ from tests.queries.tables import TABLES, Row, Signed, world
 import matview
 from matview import Settings
 from matview.errors import NotIncremental, TableExists, UnknownTable, UnsupportedStatement
-from matview.maintain import rows as met
-from matview.maintain import run
+from matview.local import relations
+from matview.maintain import at_hand, meeting, run
 from matview.storage import few as few_rows
 from matview.storage.changes import changes
+from matview.storage.changes_of_few import changes_of_few
+from matview.storage.lookup import looked_up
 from matview.storage.table import VersionedTable
 
 # folds after nearly every transaction, files removed at once
@@ -101,7 +103,7 @@ def test_views_follow_a_random_history(warehouse: matview.Warehouse) -> None:
 def test_random_views(first: int, few: int, warehouse: matview.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three queries of the generator in one world, which changes and changes back, by both strategies."""
     monkeypatch.setattr(few_rows, "FEW_ROWS", few)
-    monkeypatch.setattr(met, "LONGEST_LIST", 0)
+    monkeypatch.setattr(meeting, "LONGEST_LIST", 0)
     make_tables(warehouse)
     made = world(first)
     with warehouse.transaction() as tx:
@@ -134,13 +136,18 @@ def some_statement(random: Random) -> str:
 
 
 @pytest.mark.conforms("C10", "M2")
-@pytest.mark.parametrize(("seed", "few"), [(1, 5000), (2, -1)], ids=["on the driver", "by Spark"])
+@pytest.mark.parametrize(
+    ("seed", "few", "at_once"),
+    [(1, 5000, 5000), (1, 5000, -1), (2, -1, -1)],
+    ids=["in Python", "on the driver", "by Spark"],
+)
 def test_changes_are_net_before_they_are_propagated(
-    seed: int, few: int, warehouse: matview.Warehouse, monkeypatch: pytest.MonkeyPatch
+    seed: int, few: int, at_once: int, warehouse: matview.Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Several statements a transaction, several transactions a refresh. What was 0 in between is divided by nowhere."""
     monkeypatch.setattr(few_rows, "FEW_ROWS", few)
-    monkeypatch.setattr(met, "LONGEST_LIST", 1)
+    monkeypatch.setattr(relations, "MOST_ROWS", at_once)
+    monkeypatch.setattr(meeting, "LONGEST_LIST", 1)
     random = Random(seed)
     warehouse.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
     warehouse.sql("CREATE TABLE b (v INT)")
@@ -178,7 +185,8 @@ def test_a_column_that_is_not_read_costs_nothing(sales: matview.Warehouse) -> No
 
 
 @pytest.mark.conforms("C17")
-def test_a_value_under_a_sum_is_one_entry(sales: matview.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("few", [5000, -1], ids=["on the driver", "by Spark"])
+def test_a_value_under_a_sum_is_one_entry(few: int, sales: matview.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that the change brings into the plan: one for an update of what is added up, two for one of a key."""
     entries: list[int] = []
 
@@ -187,7 +195,14 @@ def test_a_value_under_a_sum_is_one_entry(sales: matview.Warehouse, monkeypatch:
         entries.append(found.count())
         return found
 
+    def counted_here(*arguments: Any) -> Any:
+        found = changes_of_few(*arguments)
+        entries.append(len(found.rows))
+        return found
+
+    monkeypatch.setattr(few_rows, "FEW_ROWS", few)
     monkeypatch.setattr(run, "changes", counted)
+    monkeypatch.setattr(at_hand, "changes_of_few", counted_here)
     for change, expected in {
         "UPDATE sales SET amount = amount + 1, note = NULL WHERE id < 3": 2,
         "UPDATE sales SET note = 'back', amount = NULL WHERE id = 1": 1,
@@ -209,8 +224,12 @@ def test_a_value_under_a_sum_is_one_entry(sales: matview.Warehouse, monkeypatch:
 
 
 @pytest.mark.conforms("M17")
-def test_what_views_have_in_common_is_computed_once(sales: matview.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scans of the tables under the views, in the plans that run: together as many as one view needs alone."""
+@pytest.mark.parametrize("few", [5000, -1], ids=["on the driver", "by Spark"])
+def test_what_views_have_in_common_is_computed_once(
+    few: int, sales: matview.Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scans of the tables under the views, in the plans that run, or looks at them: together as many as one alone."""
+    monkeypatch.setattr(few_rows, "FEW_ROWS", few)
     sales.sql("CREATE TABLE cities (city STRING, country STRING, PRIMARY KEY (city))")
     sales.sql("INSERT INTO cities VALUES ('Oslo', 'NO'), ('Rome', 'IT')")
     joined = "FROM sales JOIN cities ON sales.city = cities.city"
@@ -223,7 +242,12 @@ def test_what_views_have_in_common_is_computed_once(sales: matview.Warehouse, mo
         scanned[table.name] += 1
         return tuples(table, *rest)
 
+    def looked(table: VersionedTable, *rest: Any) -> Any:
+        scanned[table.name] += 1
+        return looked_up(table, *rest)
+
     monkeypatch.setattr(VersionedTable, "tuples", counted)
+    monkeypatch.setattr(at_hand, "looked_up", looked)
 
     def scans(*views: str) -> int:
         scanned.clear()

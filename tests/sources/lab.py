@@ -45,6 +45,8 @@ class Lab(ABC):
     """Whether `capture(most=1)` is possible."""
     slices_heaps: ClassVar[bool] = True
     """Whether a table without a key is read in several slices."""
+    analyze: ClassVar[str] = "ANALYZE {table}"
+    """Lets the engine know how large a table is."""
     conflicts: ClassVar[tuple[type[BaseException], ...]] = ()
     """What a writer may meet when it runs into another: it rolls back and goes on."""
     samples: ClassVar[Sequence[Sample]] = ()
@@ -52,6 +54,8 @@ class Lab(ABC):
     """Declarations of columns that cannot be carried."""
     drifts: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Statements by which the captured `{table}` (id, city, amount) drifts away, or capture is bypassed."""
+    bypasses: ClassVar[frozenset[str]] = frozenset()
+    """Those of them by which changes may have been missed."""
     odd_names: ClassVar[Sequence[str]] = (
         "MixedCase",
         "with space",
@@ -64,6 +68,10 @@ class Lab(ABC):
         "semi;--'colon'",
         "back\\slash",
     )
+
+    @abstractmethod
+    def beside(self) -> str:
+        """The URL by which another warehouse captures the same database."""
 
     @abstractmethod
     def writer(self) -> Writer: ...

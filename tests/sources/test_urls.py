@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from matview.errors import BadSourceUrl
+from matview.sources import connect
 from matview.sources.urls import SourceUrl
 
 URLS = {
@@ -38,6 +39,11 @@ def test_a_url_in_its_parts(text: str) -> None:
         "sqlite:///",
         "postgresql://a:b:c@h:o/x",
         "postgresql://u:p@h/d?password_env=P",
+        "postgresql://u@[::1/d",
+        "mariadb://u@h:65536/d",
+        "postgresql://u@h/d%00",
+        "sqlite:///a%00b.db",
+        "sqlite:///file.db?key=s3cr3t",
     ],
 )
 def test_what_names_no_source_is_refused(text: str) -> None:
@@ -54,6 +60,30 @@ def test_a_password_in_the_url_is_used_but_not_kept(text: str) -> None:
     assert "s3cr3t" not in f"{url.stored} {url} {url!r} {url.password!r} {url.options}"
     assert SourceUrl.parse(url.stored).password.reveal() is None
     assert url.hidden("no s3cr3t for you") == "no *** for you"
+
+
+@pytest.mark.parametrize("option", ["sslpassword", "PASSWORD", "Passwd", "ssl_key_passphrase", "oauth_client_secret"])
+@pytest.mark.parametrize("engine", ["postgresql", "mariadb"])
+def test_options_that_are_secrets_are_for_the_driver_alone(engine: str, option: str) -> None:
+    url = SourceUrl.parse(f"{engine}://me@host/shop?{option}=s3cr3t&connect_timeout=3")
+    assert url.stored == f"{engine}://me@host/shop?connect_timeout=3"
+    assert "s3cr3t" not in f"{url} {url!r} {url.options}"
+    assert url.secrets == ((option, "s3cr3t"),)
+    assert url.hidden("no s3cr3t for you") == "no *** for you"
+
+
+def test_a_reference_to_a_secret_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_SECRET_IN_TESTS", "p@ss")
+    url = SourceUrl.parse("postgresql://me@host/shop?sslkey=/k.pem&sslpassword=${A_SECRET_IN_TESTS}")
+    assert "p@ss" not in f"{url} {url!r} {url.options}"
+    assert SourceUrl.parse(url.stored).secrets == (("sslpassword", "p@ss"),)
+    assert dict(url.options) == {"sslkey": "/k.pem"}
+
+
+@pytest.mark.parametrize("url", ["mariadb://me@localhost/shop?connect_timeout=x", "sqlite:///x.db?mode=ro"])
+def test_options_that_say_nothing_are_refused(url: str) -> None:
+    with pytest.raises(BadSourceUrl):
+        connect(url)
 
 
 REFERENCES = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from matview.errors import MatviewError, SqlSyntaxError, UnsupportedStatement
+from matview.errors import BadDefinition, MatviewError, SqlSyntaxError, UnsupportedStatement
 from matview.sql import statements as st
 from matview.sql.clauses import HEARD
 from matview.sql.parse import parse, parse_one
@@ -138,3 +138,9 @@ def test_a_type_that_would_become_another_is_refused(text: str, column: int) -> 
 def test_other_types_stay_what_they_are() -> None:
     parse("SELECT CAST(a AS INTERVAL HOUR TO SECOND), CAST(b AS STRUCT<c: MAP<STRING, DECIMAL(5, 2)>>), d::REAL")
     parse("CREATE TABLE t (a BYTE, b LONG, c TIMESTAMP_NTZ, d TIMESTAMP_LTZ, e VARIANT, f INTERVAL YEAR, g CHAR(3))")
+
+
+@pytest.mark.parametrize("rest", ["b INT PRIMARY KEY", "b INT, PRIMARY KEY (b)", "b INT, PRIMARY KEY (a, b)"])
+def test_a_table_has_one_key(rest: str) -> None:
+    with pytest.raises(BadDefinition, match="one PRIMARY KEY"):
+        parse_one(f"CREATE TABLE t (a INT PRIMARY KEY, {rest})")

@@ -21,7 +21,10 @@ UNDERSTOOD = {
         )
     ),
     "CREATE SOURCE s FROM 'u' TABLES (t) WITHOUT REPLICAS CONSISTENCY COMPLETE": st.CreateSource(
-        "s", "u", {"t": "t"}, replicate=False, mode="complete"
+        "s", "u", {"t": "t"}, remote=frozenset({"t"}), mode="complete"
+    ),
+    "CREATE SOURCE s FROM 'u' TABLES (a, b REMOTE, x.c AS d REMOTE)": st.CreateSource(
+        "s", "u", {"a": "a", "b": "b", "x.c": "d"}, remote=frozenset({"b", "x.c"})
     ),
     "CREATE SOURCE s FROM 'u' TABLES (t) CONSISTENCY STRONG": st.CreateSource("s", "u", {"t": "t"}),
     "DROP SOURCE shop": st.DropSource("shop"),

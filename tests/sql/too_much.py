@@ -14,7 +14,6 @@ TOO_MUCH: dict[str, tuple[str, ...]] = {
         "INSERT INTO t VALUES (1, 2) ON CONFLICT DO NOTHING",
         "INSERT INTO t VALUES (1, 2) RETURNING id",
         "INSERT INTO t DEFAULT VALUES",
-        "INSERT INTO t TABLE u",
         "INSERT INTO t BY NAME SELECT *",
         "INSERT INTO t BY NAME SELECT u.* FROM u",
         "INSERT INTO t BY NAME SELECT 1, 2 AS v",

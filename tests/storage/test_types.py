@@ -147,3 +147,30 @@ def test_definitions_that_cannot_be(definition: str, spark: Any, tmp_path: Path)
         with pytest.raises(BadDefinition):
             warehouse.sql(f"CREATE TABLE t {definition}")
         assert warehouse.tables() == []
+
+
+ODD_FIELDS = "STRUCT<`a b`: INT, `c.d`: STRING, `e``f`: ARRAY<STRUCT<`g:h`: DOUBLE>>, plain: MAP<STRING, INT>>"
+
+
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "bag"])
+def test_fields_of_any_name(keyed: bool, spark: Any, tmp_path: Path) -> None:
+    value = "named_struct('a b', 1, 'c.d', 'x', 'e`f', array(named_struct('g:h', 0.5D)), 'plain', map('k', NULL))"
+    with matview.open(tmp_path / "wh [1] {x}", spark=spark) as warehouse:
+        warehouse.sql(f"CREATE TABLE t (id INT{' PRIMARY KEY' * keyed}, s {ODD_FIELDS})")
+        warehouse.sql(f"INSERT INTO t SELECT 1, {value}")
+        warehouse.sql("UPDATE t SET id = id + 1 WHERE s.`a b` = 1 AND s.`c.d` = 'x'")
+        warehouse.sql("CREATE MATERIALIZED VIEW v AS SELECT id, s, s.`e``f` AS e FROM t")
+        found = warehouse.sql("SELECT * FROM v").collect()
+        assert found == spark.sql(f"SELECT 2, s, s.`e``f` FROM (SELECT {value} AS s)").collect()
+        with warehouse.session() as session:
+            text = session.text("SELECT * FROM v", "spark")  # whose paths have what Spark takes for wildcards
+            assert spark.sql(text).collect() == found
+
+
+def test_a_row_of_a_bag_that_is_repeated_in_parts(spark: Any, tmp_path: Path) -> None:
+    with matview.open(tmp_path / "wh", spark=spark) as warehouse:
+        warehouse.sql("CREATE TABLE bag (x INT)")
+        with warehouse.transaction() as tx:
+            tx.apply("bag", spark.sql("SELECT 1 AS x, 200001L AS weight UNION ALL SELECT 2, 3"))
+        assert warehouse.sql("SELECT x FROM bag WHERE x = 1").count() == 200001
+        assert warehouse.sql("SELECT x FROM bag WHERE x = 2").collect() == [(2,)] * 3

@@ -104,8 +104,10 @@ def test_a_revived_tuple_is_read_through_its_deletion_though_every_last_change_i
         ),
         (
             Facts((4, 3), 2, has_overlay=True),
-            "SELECT /*+ BROADCAST(__o) */ `__t`.`k` AS `k`, `__t`.`v` AS `v` FROM stored AS __t LEFT ANTI JOIN overlay "
-            "AS __o ON `__t`.`__rid` = `__o`.`__rid` AND (`__t`.`__level` = 'base' OR `__o`.`__vn1` > `__t`.`__vn1`)",
+            "SELECT /*+ BROADCAST(__o) */ CASE WHEN `__o`.`__rid` IS NULL THEN `__t`.`k` ELSE NULL END AS `k`, "
+            "CASE WHEN `__o`.`__rid` IS NULL THEN `__t`.`v` ELSE NULL END AS `v` FROM stored AS __t LEFT JOIN overlay "
+            "AS __o ON `__t`.`__rid` = `__o`.`__rid` AND (`__t`.`__level` = 'base' OR `__o`.`__vn1` > `__t`.`__vn1`) "
+            "WHERE `__o`.`__rid` IS NULL",
         ),
     ],
     ids=["nothing later", "some deleted", "some void", "only inserts", "slot 1 later", "overlay"],

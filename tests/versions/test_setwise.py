@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from matview.algebra.schema import Column, Schema
 from matview.versions.decide import Held, insert
 from matview.versions.layout import LEVEL, RID, Layout
-from matview.versions.setwise import changed, impossible, inserted, live, own_insert_deleted
+from matview.versions.setwise import changed, inserted, live, own_insert_deleted
 from matview.versions.tuples import Operation
 
 from .model import BAG, KEYED, Case, History, Transaction, fetch_named, histories, physical, register, shifted
@@ -27,7 +27,6 @@ def decision_sql(layout: Layout, act: str) -> str:
     """Everything about `act` on the rows of `cases`, for DuckDB."""
     new = {name: f"`n`.`new{i}`" for i, name in enumerate(layout.updatable)}
     texts = changed(layout, VN, act, new, row="n") | {
-        "impossible": impossible(layout, VN, act, row="n"),
         "own_insert_deleted": own_insert_deleted(layout, VN, act, row="n"),
         "live": live(layout, row="n"),
     }
@@ -70,7 +69,6 @@ def test_sets_and_single_tuples_agree(drawn: tuple[Layout, list[Transaction]]) -
 def check(layout: Layout, row: dict[str, object], nr: int, case: Case) -> None:
     was_live = row.pop("live")
     assert was_live == (case.before and case.before.newest.operation in (Operation.INSERT, Operation.UPDATE))
-    assert row.pop("impossible") == (case.after is None)
     goes = case.after is not None and case.step.act is Operation.DELETE and case.after.now == case.after.stored
     assert row.pop("own_insert_deleted") == goes
     if goes:
@@ -110,7 +108,6 @@ def test_text_is_short_where_the_act_is_known() -> None:
         "__pre2_v": "CASE WHEN `__vn1` < 5 THEN `__pre1_v` ELSE `__pre2_v` END",
     }
     assert changed(layout, 5, "3", {})["v"] == "`v`"
-    assert impossible(layout, 5, "1") == "COALESCE(`__op1` IN (1, 2), FALSE)"
     assert own_insert_deleted(layout, 5, "2") == "FALSE"
     assert live(layout, row="a b") == "`a b`.`__op1` IN (1, 2)"
 

@@ -92,12 +92,12 @@ def equal_columns(conditions: Iterable[exp.Expr], fields: Fields) -> Iterator[tu
                 exp.EQ(this=exp.Column() as one, expression=exp.Column() as other)
                 | exp.NullSafeEQ(this=exp.Column() as one, expression=exp.Column() as other)
             ):
-                if _alike(fields[one.name].type, fields[other.name].type):
+                if alike(fields[one.name].type, fields[other.name].type):
                     yield one.name, other.name
 
 
-def _alike(one: str, other: str) -> bool:
-    """Whether values of these types that are equal are the same, so that each tells the other."""
+def alike(one: str, other: str) -> bool:
+    """Whether values of these types that are equal are the same, so that each tells the other ('01' = 1 does not)."""
     return bool(one) and (one == other or {one, other} <= _WHOLE)
 
 

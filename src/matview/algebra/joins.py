@@ -142,7 +142,11 @@ class SetOp(_OfTwo):
         return tuple(_together(pair) for pair in zip(self.left.fields, self.right.fields, strict=True))
 
 
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+
+
 def _together(fields: tuple[Field, ...]) -> Field:
     """A column of a set operation: null if it can be in any input; of the type that all agree on, else unknown."""
     types = {f.type for f in fields}
-    return Field(fields[0].name, types.pop() if len(types) == 1 else "", any(f.nullable for f in fields))
+    widest = max(types, key=_INTEGERS.index) if types <= set(_INTEGERS) else ""
+    return Field(fields[0].name, types.pop() if len(types) == 1 else widest, any(f.nullable for f in fields))

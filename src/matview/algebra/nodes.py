@@ -42,6 +42,7 @@ __all__ = [
     "Unnest",
     "Values",
     "Window",
+    "parts",
     "rebuilt",
     "tables",
     "transform",
@@ -58,6 +59,17 @@ def walk(node: Node) -> Iterator[Node]:
     yield node
     for part in node.inputs:
         yield from walk(part)
+
+
+def parts(node: Node) -> Iterator[Node]:
+    """As `walk`, but what stands in several places comes once: there can be very many ways to it."""
+    seen, waiting = {node}, [node]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        new = [part for part in dict.fromkeys(found.inputs) if part not in seen]
+        seen.update(new)
+        waiting += new
 
 
 def tables(node: Node) -> frozenset[str]:

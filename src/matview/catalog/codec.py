@@ -161,7 +161,7 @@ def group_state(row: RowMapping) -> GroupState:
 
 
 def edge(row: RowMapping) -> Edge:
-    return Edge(row["parent_id"], row["child_id"], row["consumed_vn"])
+    return Edge(row["parent_id"], row["child_id"], row["consumed_vn"], row["anew"])
 
 
 def log_row(entry: LogEntry) -> dict[str, object]:

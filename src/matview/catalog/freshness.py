@@ -66,4 +66,4 @@ class Freshness:
         return {table: stopped for table, stopped in found.items() if table in self.views}
 
     def _has_moved(self, edge: Edge) -> bool:
-        return self.logged.get(edge.parent_id, 0) > edge.consumed
+        return edge.anew or self.logged.get(edge.parent_id, 0) > edge.consumed

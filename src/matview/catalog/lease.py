@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from sqlalchemy import select, update
+from sqlalchemy import case, select, update
 
 from matview.catalog import codec, schema
 from matview.catalog.records import Lease
@@ -22,6 +22,9 @@ from matview.errors import BadSetting, LeaseLost, MaintenanceBusy
 T = TypeVar("T")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.2
+STEPPED_BACK = 10.0
+"""A lease from a future so many seconds away was written before the clock stepped back, and not renewed since: when it
+runs out, nobody can tell. It is taken from its holder, who, if alive, would have renewed it soon, and is fenced."""
 
 
 class Leases:
@@ -94,7 +97,9 @@ def _take(writing: Writing, holder: str, ttl: float) -> Lease:
 
 
 def _renew(writing: Writing, ttl: float) -> Lease:
-    writing.change(update(schema.lease).values(expires_at=writing.now() + ttl))
+    now, since = writing.now(), schema.lease.c.acquired_at
+    since_at_most = case((since > now, now), else_=since)
+    writing.change(update(schema.lease).values(acquired_at=since_at_most, expires_at=now + ttl))
     return codec.lease(writing.rows(select(schema.lease))[0])
 
 
@@ -104,8 +109,8 @@ def _current(reading: Reading) -> Lease | None:
 
 
 def _refuse_if_held(reading: Reading) -> None:
-    lease = _current(reading)
-    if lease is not None and lease.expires_at > reading.now():
+    lease, now = _current(reading), reading.now()
+    if lease is not None and lease.expires_at > now > lease.acquired_at - STEPPED_BACK:
         since, till = _moment(lease.acquired_at), _moment(lease.expires_at)
         raise MaintenanceBusy(f"{lease.holder} holds the maintenance lease, since {since} and till {till}")
 

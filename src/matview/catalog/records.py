@@ -91,6 +91,20 @@ class NewTable:
             raise BadDefinition("a table needs a name")
 
 
+def remote_of(table: TableRecord | NewTable) -> tuple[str | None, int]:
+    """The source at which a table stays, if it does, and about how many rows it had there when it was added;
+    0 if that is not known."""
+    found = table.properties.get("remote")
+    if not isinstance(found, dict):
+        return None, 0
+    return str(found["source"]), int(found["rows"])
+
+
+def staying_at(source: str, rows: int) -> dict[str, object]:
+    """The properties of such a table."""
+    return {"remote": {"source": source, "rows": rows}}
+
+
 @dataclass(frozen=True, slots=True)
 class GarbageFile:
     """A file that no table refers to any more; it may be removed once no query can still be reading it."""
@@ -157,11 +171,15 @@ class GroupChanges:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A view `child` reads `parent`, and has taken over its changes up to version `consumed`."""
+    """A view `child` reads `parent`, and has taken over its changes up to version `consumed`.
+
+    `anew`: the parent went on from a state to which no changes lead, and the view has yet to be computed from there.
+    """
 
     parent_id: int
     child_id: int
     consumed: int
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)

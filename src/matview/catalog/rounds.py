@@ -32,7 +32,10 @@ _rounds, _parts = schema.round_.c, schema.round_source.c
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a capture begins from: the sources that take part in rounds, and the rounds that are not done."""
+    """What a capture begins from: the sources that take part in rounds, and the rounds that are not done.
+
+    A source that somebody reads whole takes part again when that has ended.
+    """
 
     sources: tuple[SourceRecord, ...]
     pending: tuple[RoundRecord, ...]
@@ -74,7 +77,8 @@ class Rounds:
         self._store.exclusive(lambda writing: _computed(writing, number, files))
 
     def discard(self, number: int) -> tuple[RoundRecord, ...]:
-        """This round, and those after it, if they wait: a later capture takes their transactions. Which they were."""
+        """This round, if it waits, and those that follow from it: a later capture takes their transactions. Which
+        they were; none if it waits no more, since somebody has seen to it."""
         return self._store.exclusive(lambda writing: _discard(writing, number))
 
     def acknowledge(self, number: int, source_id: str) -> None:
@@ -99,6 +103,8 @@ def change_sources(writing: Writing, changes: SourceChanges, vn: int) -> None:
     _refuse_if_moved(writing, changes.sequences)
     for number in changes.installed:
         _install(writing, number, vn)
+    for source_id in changes.removed:
+        _discard_all_of(writing, source_id)
     if changes.loaded:
         number = _put(writing, "installed", changes.loaded)
         _install(writing, number, vn, of=("installed",))
@@ -113,7 +119,8 @@ def _refuse_if_moved(writing: Writing, sequences: Mapping[str, int]) -> None:
 
 
 def _beginning(reading: Reading) -> Beginning:
-    active = read_sources(reading, schema.source.c.state == "active")
+    free = and_(schema.source.c.state == "active", schema.source.c.held_until <= reading.now())
+    active = read_sources(reading, free)
     return Beginning(active, _where(reading, _rounds.state.in_(PENDING)))
 
 
@@ -157,7 +164,28 @@ def _install(writing: Writing, number: int, vn: int, of: Sequence[str] = WAITING
 
 
 def _discard(writing: Writing, number: int) -> tuple[RoundRecord, ...]:
-    found = _where(writing, and_(_rounds.number >= number, _rounds.state.in_(WAITING)))
+    return _thrown_away(writing, _with_those_after(_where(writing, _rounds.state.in_(WAITING)), [number]))
+
+
+def _discard_all_of(writing: Writing, source_id: str) -> None:
+    """What waits of a source that is removed has no table any more; those that waited beside it are taken again."""
+    waiting = _where(writing, _rounds.state.in_(WAITING))
+    own = [one.number for one in waiting if any(part.source_id == source_id for part in one.parts)]
+    _thrown_away(writing, _with_those_after(waiting, own))
+
+
+def _with_those_after(waiting: Sequence[RoundRecord], first: Sequence[int]) -> tuple[RoundRecord, ...]:
+    """These rounds, and each later one that takes from a source of theirs: it begins where they would have ended."""
+    found, sources = [], set[str]()
+    for one in waiting:
+        own = {part.source_id for part in one.parts}
+        if one.number in first or own & sources:
+            found.append(one)
+            sources |= own
+    return tuple(found)
+
+
+def _thrown_away(writing: Writing, found: tuple[RoundRecord, ...]) -> tuple[RoundRecord, ...]:
     for one in found:
         gone = {"state": "discarded", "ended_at": writing.now()}
         writing.change(update(schema.round_).where(_rounds.number == one.number).values(**gone))

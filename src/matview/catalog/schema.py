@@ -144,8 +144,10 @@ edge = Table(
     Column("parent_id", BigInteger, primary_key=True, autoincrement=False),
     Column("child_id", BigInteger, primary_key=True, autoincrement=False),
     Column("consumed_vn", BigInteger, nullable=False),
+    Column("anew", Boolean, nullable=False),
 )
-"""What a view reads, and up to which version its changes have been taken over."""
+"""What a view reads, and up to which version its changes have been taken over; anew: changes do not lead from there
+to what the table is by now, so that the view has to be computed anew."""
 
 log = Table(
     "matview_log",
@@ -188,8 +190,13 @@ source = Table(
     Column("transactions", BigInteger, nullable=False),
     Column("rows", BigInteger, nullable=False),
     Column("error", Text),
+    Column("holder", Text),
+    Column("held_until", Double, nullable=False),
 )
-"""An autonomous database whose changes are taken over; the URL says how a password is found, and holds none."""
+"""An autonomous database whose changes are taken over; the URL says how a password is found, and holds none.
+
+holder: who is at it alone, until held_until unless he says again that he is.
+"""
 
 source_table = Table(
     "matview_source_table",

@@ -42,7 +42,8 @@ class SourceTableRecord:
 class SourceRecord:
     """A source; its URL holds no password. `error`: what its last round failed of, if it did.
 
-    `sequence` grows with everything that a capture under way would have to know of.
+    `sequence` grows with everything that a capture under way would have to know of. `holder`: who is at it alone,
+    adding it or reading it whole again, until `held_until` if he is not heard of again.
     """
 
     id: str
@@ -57,6 +58,8 @@ class SourceRecord:
     transactions: int = 0
     rows: int = 0
     error: str | None = None
+    holder: str | None = None
+    held_until: float = 0.0
 
     @property
     def going(self) -> tuple[SourceTableRecord, ...]:

@@ -13,7 +13,7 @@ from sqlalchemy.engine import RowMapping
 from matview.catalog import codec, schema
 from matview.catalog.source_records import SourceRecord, SourceTableRecord, StoredColumn
 from matview.catalog.store import Reading, Store, Writing
-from matview.errors import CatalogCorrupt, SourceExists, UnknownSource
+from matview.errors import CatalogCorrupt, MaintenanceBusy, SourceExists, UnknownSource
 
 _sources, _tables = schema.source.c, schema.source_table.c
 
@@ -37,9 +37,30 @@ class Sources:
             raise UnknownSource(f"there is no source {name!r}", help=f"sources: {known}" if known else None)
         return named
 
-    def add(self, source: SourceRecord) -> SourceRecord:
-        """From now on the name is taken; a source whose adding was cut short is begun anew."""
-        return self._store.exclusive(lambda writing: _add(writing, source))
+    def claim(self, name: str, holder: str, ttl: float) -> SourceRecord | None:
+        """The source of that name whose adding was cut short, for the holder to clear away; None if there is none.
+
+        SourceExists if it is there, or another is adding it, or removing it.
+        """
+        return self._store.exclusive(lambda writing: _claim(writing, name, holder, ttl))
+
+    def add(self, source: SourceRecord, ttl: float = 0.0) -> SourceRecord:
+        """From now on the name is taken, and the source its holder's; one whose adding was cut short is begun anew."""
+        return self._store.exclusive(lambda writing: _add(writing, source, ttl))
+
+    def hold(self, source_id: str, holder: str, ttl: float) -> None:
+        """No round takes from the source until it is let go; MaintenanceBusy if it is another's."""
+        self._store.exclusive(lambda writing: _hold(writing, source_id, holder, ttl))
+
+    def renew(self, source_id: str, holder: str, ttl: float) -> bool:
+        """Whether the source is still the holder's; if so, for so much longer."""
+        return self._store.exclusive(lambda writing: _renew(writing, source_id, holder, ttl))
+
+    def release(self, source_id: str, holder: str) -> None:
+        """It is nobody's, if it was the holder's."""
+        own = (_sources.id == source_id, _sources.holder == holder)
+        free = update(schema.source).where(*own).values(holder=None, held_until=0.0)
+        self._store.write(lambda writing: writing.change(free))
 
     def forget(self, source_id: str) -> None:
         """Nothing is left of it at the source; what rounds took from it needs no acknowledgement any more."""
@@ -78,8 +99,10 @@ def feeding(reading: Reading) -> tuple[dict[int, str], dict[int, str]]:
 
 def activate(writing: Writing, source: SourceRecord) -> None:
     """Its tables are in the warehouse; SourceExists if somebody else has added it meanwhile."""
-    waiting = (_sources.id == source.id, _sources.state == "adding")
-    if not writing.change(update(schema.source).where(*waiting).values(state="active", captured_at=writing.now())):
+    own = _sources.holder.is_not_distinct_from(source.holder)
+    waiting = (_sources.id == source.id, _sources.state == "adding", own)
+    now = {"state": "active", "captured_at": writing.now(), "holder": None, "held_until": 0.0}
+    if not writing.change(update(schema.source).where(*waiting).values(**now)):
         raise SourceExists(f"source {source.name} was added, or removed, by somebody else meanwhile")
     _put_tables(writing, source.id, source.tables)
 
@@ -103,14 +126,55 @@ def touch(writing: Writing, source_ids: Sequence[str]) -> None:
         writing.change(later)
 
 
-def _add(writing: Writing, source: SourceRecord) -> SourceRecord:
-    known = writing.first(select(schema.source).where(_sources.name_folded == source.name.casefold()))
-    if known is not None and known["state"] != "adding":
+def _claim(writing: Writing, name: str, holder: str, ttl: float) -> SourceRecord | None:
+    known = _half_added(writing, name, holder)
+    if known is None:
+        return None
+    held = {"holder": holder, "held_until": writing.now() + ttl}
+    writing.change(update(schema.source).where(_sources.id == known["id"]).values(**held))
+    return read_sources(writing, _sources.id == known["id"])[0]
+
+
+def _half_added(writing: Writing, name: str, holder: str | None) -> RowMapping | None:
+    """The row of an adding that was cut short; SourceExists if it is more than that, or another is at it."""
+    known = writing.first(select(schema.source).where(_sources.name_folded == name.casefold()))
+    if known is None:
+        return None
+    if known["state"] != "adding":
         what = "there is a source" if known["state"] == "active" else "somebody is removing the source"
         raise SourceExists(f"{what} {known['name']} already")
+    if _is_anothers(writing, known, holder):
+        left = known["held_until"] - writing.now()
+        raise SourceExists(
+            f"somebody is adding the source {known['name']} already",
+            help=f"wait for it; if {known['holder']} has ended, its claim does so in {left:.0f} s",
+        )
+    return known
+
+
+def _is_anothers(writing: Writing, row: RowMapping, holder: str | None) -> bool:
+    return bool(row["holder"] != holder and row["held_until"] > writing.now())
+
+
+def _hold(writing: Writing, source_id: str, holder: str, ttl: float) -> None:
+    known = writing.first(select(schema.source).where(_sources.id == source_id))
+    if known is not None and _is_anothers(writing, known, holder):
+        raise MaintenanceBusy(f"source {known['name']} is being read whole by {known['holder']}")
+    held = {"holder": holder, "held_until": writing.now() + ttl}
+    writing.change(update(schema.source).where(_sources.id == source_id).values(**held))
+    touch(writing, [source_id])
+
+
+def _renew(writing: Writing, source_id: str, holder: str, ttl: float) -> bool:
+    own = (_sources.id == source_id, _sources.holder == holder)
+    return bool(writing.change(update(schema.source).where(*own).values(held_until=writing.now() + ttl)))
+
+
+def _add(writing: Writing, source: SourceRecord, ttl: float) -> SourceRecord:
+    known = _half_added(writing, source.name, source.holder)
     if known is not None:
         _forget(writing, known["id"])
-    added = replace(source, state="adding", added_at=writing.now())
+    added = replace(source, state="adding", added_at=writing.now(), held_until=writing.now() + ttl)
     writing.change(insert(schema.source).values(_row(added)))
     _put_tables(writing, added.id, added.tables)
     return added

@@ -13,6 +13,7 @@ from matview.catalog.store import Reading, Writing
 from matview.errors import BadSetting, CatalogCorrupt
 
 LEAST_VERSIONS = 2
+MOST_VERSIONS = 100
 
 
 def version_row(reading: Reading) -> RowMapping:
@@ -46,3 +47,5 @@ def write_versions(writing: Writing, n: int) -> VersionState:
 def check_versions(n: int) -> None:
     if n < LEAST_VERSIONS:
         raise BadSetting(f"a warehouse keeps at least {LEAST_VERSIONS} versions, not {n}")
+    if n > MOST_VERSIONS:  # each is a set of columns beside every tuple, for good
+        raise BadSetting(f"a warehouse keeps at most {MOST_VERSIONS} versions, not {n}")

@@ -137,7 +137,8 @@ def _view_row(view: ViewRecord) -> dict[str, object]:
 
 
 def _edge_row(edge: Edge) -> dict[str, object]:
-    return {"parent_id": edge.parent_id, "child_id": edge.child_id, "consumed_vn": edge.consumed}
+    ids = {"parent_id": edge.parent_id, "child_id": edge.child_id}
+    return {**ids, "consumed_vn": edge.consumed, "anew": edge.anew}
 
 
 def _refresh_row(record: RefreshRecord, now: float) -> dict[str, object]:

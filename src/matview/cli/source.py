@@ -37,7 +37,7 @@ def add_source(
     *tables: Annotated[str, Parameter(name="TABLE", help="As it is called there; `there=here` gives it another name.")],
     prefix: Annotated[str, Parameter(help="Put before the names of tables that are given none.")] = "",
     mode: Annotated[Consistency, Parameter(help="`complete`: a version for each transaction there.")] = "strong",
-    replicate: Annotated[bool, Parameter(help="Copy the tables; otherwise they stay at their source.")] = True,
+    remote: Annotated[bool, Parameter(negative="", help="The tables stay there; views ask for their part.")] = False,
     where: Where = HERE,
 ) -> None:
     """Capture tables of a database: read whole once, then followed by `matview ingest` or `matview run`.
@@ -47,13 +47,15 @@ def add_source(
     Example: `matview source add shop 'postgresql://reader@db/shop?password_env=SHOP_PASSWORD' orders customers`
 
     Example: `matview source add till sqlite:///till.db sales=till_sales`
+
+    Example: `matview source add till sqlite:///till.db sales --remote`
     """
     if not tables:
         raise UsageError("which tables?", help="name those that views shall read")
     named = {there: here or prefix + _last(there) for there, here in map(_pair, tables)}
     with _open_here(where) as warehouse:
-        announce(f"reading {len(named)} tables of {name} …")
-        outcome = warehouse.add_source(name, url, named, mode=mode, replicate=replicate)
+        announce(f"{'capturing' if remote else 'reading'} {len(named)} tables of {name} …")
+        outcome = warehouse.add_source(name, url, named, mode=mode, replicate=not remote)
     say(f"source {name} added: {outcome}")
 
 
@@ -86,6 +88,22 @@ def list_sources(
         write_table(COLUMNS, [row(source) for source in found])
 
 
+@app.command(name="tables")
+def list_tables(url: Annotated[str, Parameter(name="URL", help="postgresql://, mariadb:// or sqlite:///")], /) -> None:
+    """List the tables of a database that can be captured, one to a line, as `source add` takes their names.
+
+    Example: `matview source tables sqlite:///till.db`
+    """
+    from matview.sources import connect  # with the drivers' package, which other verbs need not wait for
+
+    source = connect(url)
+    try:
+        for table in source.tables():
+            say(table)
+    finally:
+        source.close()
+
+
 @app.command(name="check")
 def check_source(name: Annotated[str, Parameter(name="NAME")], /, *, where: Where = HERE) -> int:
     """What stands against taking changes over, and what to do about it. Ends with 1 if anything does.
@@ -95,7 +113,7 @@ def check_source(name: Annotated[str, Parameter(name="NAME")], /, *, where: Wher
     with _open_here(where) as warehouse:
         problems = warehouse.check_source(name)
     for problem in problems:
-        say(f"{problem.table or name}: {problem.what}")
+        say(f"[{problem.code}] {problem.what}")
         if problem.help:
             say(f"  help: {problem.help}")
     if not problems:
@@ -142,7 +160,7 @@ def row(source: SourceStatus) -> tuple[object, ...]:
         source.url,
         source.mode,
         source.state,
-        ", ".join(table.table for table in source.tables),
+        ", ".join(f"{table.table}{' (stays there)' * table.remote}" for table in source.tables),
         source.rows,
         "" if source.waiting_rows is None else source.waiting_rows,
         "" if source.lag is None else shown(source.lag),

@@ -91,6 +91,10 @@ def binary(node: Join) -> Join:
 # as text --------------------------------------------------------------------------------------------------------------
 
 
+WAREHOUSE = "dw"
+UNITED = f" ∪{WAREHOUSE} "
+
+
 @dataclass(frozen=True)
 class Sites:
     """Where each table is: the name of its source; tables of the warehouse itself are at `dw`."""
@@ -98,8 +102,14 @@ class Sites:
     of: tuple[tuple[str, str], ...] = ()
 
     def __call__(self, node: Node) -> str:
-        found = {dict(self.of).get(name, "dw") for name in _tables(node)}
+        known = dict(self.of)
+        found = {shown(known[name]) if name in known else WAREHOUSE for name in _tables(node)}
         return ",".join(sorted(found))
+
+
+def shown(source: str) -> str:
+    """A source in print: one that has the name of the warehouse stands in quotes."""
+    return f"`{source}`" if source.casefold() == WAREHOUSE else source
 
 
 def formula(node: Node, side: Side, changed: Collection[str], sites: Sites | None = None) -> str:
@@ -119,7 +129,7 @@ def _formula(node: Node, side: Side, changed: Collection[str], sites: Sites) -> 
             inner = _formula(input, side, changed, sites)
             return f"Π[{', '.join(node.names)}]({inner})" if inner else ""
         case UnionAll(parts):
-            return " ∪dw ".join(f for p in parts if (f := _formula(p, side, changed, sites)))
+            return UNITED.join(f for p in parts if (f := _formula(p, side, changed, sites)))
         case Join():
             return _join_formula(binary(node), side, changed, sites)
     if not set(_tables(node)) & set(changed):
@@ -140,12 +150,12 @@ def _join_formula(node: Join, side: Side, changed: Collection[str], sites: Sites
         terms.append(f"({side_e} ⋈{at_f} {_without(f, changed, sites)})")
     if side_f:
         terms.append(f"({_without(e, changed, sites)} ⋈{at_e} {side_f})")
-    return " ∪dw ".join(terms)
+    return UNITED.join(terms)
 
 
 def _operand(formula: str) -> str:
     """A union stands in parentheses."""
-    return f"({formula})" if " ∪dw " in formula and not _is_one(formula) else formula
+    return f"({formula})" if UNITED in formula and not _is_one(formula) else formula
 
 
 def _is_one(formula: str) -> bool:

@@ -17,7 +17,7 @@ from sqlglot import exp
 from matview.errors import UnknownTable, UnknownViewgroup, UnsupportedStatement
 from matview.groups.graph import BASE, Maintain, View
 from matview.maintain.context import Context
-from matview.maintain.edges import is_ahead
+from matview.maintain.edges import below_anew, is_ahead
 from matview.maintain.refresh import Mode, refresh
 from matview.maintain.stopped import held_back, refuse_held_back
 from matview.maintain.working import Counts
@@ -28,7 +28,7 @@ def makesafe(context: Context) -> Counts:
     """Algorithm 3.1: what is immediate and derived from tables that this transaction has changed is refreshed."""
     graph = context.graph
     changed = [w.table.name for w in context.tables if w.staged and w.view is None and not w.dropped]
-    below = context.notes.redefined.union(*(graph.descendants(name) for name in changed))
+    below = context.notes.redefined.union(below_anew(context), *(graph.descendants(name) for name in changed))
     waiting = [view.name for view in graph.views if view.maintain is Maintain.IMMEDIATE and view.name in below]
     going = _going(context, waiting) if waiting else []
     return refresh(context, going) if going else Counts()
@@ -76,7 +76,7 @@ def _needing(context: Context, name: str) -> Iterator[str]:
 def _needs_refresh(context: Context, name: str) -> bool:
     """The quick check of section 4, from the catalog; and what this transaction itself has done."""
     view = context.tables[name]
-    if view.table.id in context.tables.stale or is_ahead(context, view):
+    if view.table.id in context.tables.stale or is_ahead(context, view) or name in below_anew(context):
         return True
     return any(context.tables[parent].staged for parent in context.graph[name].parents)
 
@@ -98,7 +98,7 @@ def refresh_named(context: Context, names: Iterable[str], mode: Mode = "auto") -
     groups, views = dict[str, None](), dict[str, None]()
     for name in names:
         group = _group_named(context, name)
-        (views if group is None else groups)[group or _view_named(context, name)] = None
+        (views if group is None else groups)[group or _view_named(context, name, _groups(context))] = None
     return _refreshed(context, groups, views, mode)
 
 
@@ -139,8 +139,13 @@ def _group_named(context: Context, name: str) -> str | None:
     return groups.get(name.casefold())
 
 
-def _view_named(context: Context, name: str) -> str:
-    return context.tables.view(name).table.name
+def _groups(context: Context) -> list[str]:
+    """The viewgroups that can be refreshed."""
+    return [group for group in context.assignment.groups if group != BASE]
+
+
+def _view_named(context: Context, name: str, groups: Iterable[str] | None = None) -> str:
+    return context.tables.view(name, groups).table.name
 
 
 def prepare(context: Context, *read: exp.Expr | None) -> None:

@@ -32,6 +32,10 @@ class Backoff:
     clock: Callable[[], float] = time.monotonic
     _failing: dict[str, _Failing] = field(default_factory=dict)
 
+    def __contains__(self, name: str) -> bool:
+        """It has failed, and not gone well since."""
+        return name in self._failing
+
     def left(self, name: str) -> float:
         """For how long it is still held back; not at all if that is not positive."""
         failing = self._failing.get(name)

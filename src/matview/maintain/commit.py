@@ -30,7 +30,7 @@ def catalog_changes(tables: Iterable[Working], notes: Notes, groups: GroupChange
         created=tuple(w.created for w in found if w.created),
         dropped=tuple(w.table.id for w in found if w.dropped),
         next_rid={w.table.id: w.next_rid for w in found},
-        garbage=(*_replaced(every), *dropped),
+        garbage=(*_replaced(every), *dropped, *_told(found)),
         views=tuple(notes.views.values()),
         edges=tuple(notes.edges.values()),
         log=tuple(w.log_entry() for w in found if w.logged and w.staged and not w.dropped),
@@ -52,7 +52,7 @@ def commit_tables(runtime: Runtime, lease: Lease, staying: Sequence[Working], st
         if working.created:
             log.create(lease.token)
             working.snapshot = log.load()
-        if working.staged:
+        if working.staged and working.table.remote is None:
             log.commit(working.snapshot, lease.token, working.staged, ())
         step(f"table {working.table.name}")
 
@@ -71,6 +71,11 @@ def take_back(runtime: Runtime, lease: Lease, tables: Iterable[Working], version
     for working in every:
         if working.staged and not working.created:
             remove_uncommitted(working.table, lease.token, version)
+
+
+def _told(tables: Iterable[Working]) -> list[GarbageFile]:
+    """The changes of tables that stay at their sources: no table has these files, only logs."""
+    return [GarbageFile(w.table.id, f.path) for w in tables if w.table.remote is not None for f in w.staged]
 
 
 def _replaced(tables: Iterable[Working]) -> list[GarbageFile]:

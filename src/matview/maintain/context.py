@@ -14,6 +14,7 @@ from matview.catalog.source_records import SourceChanges
 from matview.groups.assign import Assignment, assigned
 from matview.groups.graph import Graph
 from matview.maintain.definitions import Definitions, Lookup, Run
+from matview.maintain.remote import Remote
 from matview.maintain.tables import WorkingTables
 from matview.storage.runtime import Runtime
 
@@ -52,6 +53,7 @@ class Context:
     notes: Notes
     query: Run
     definitions: Definitions
+    remote: Remote
 
     @property
     def lookup(self) -> Lookup:
@@ -59,7 +61,7 @@ class Context:
             found = self.tables.find(reference).table
             return found.name, found.schema
 
-        return Lookup(self.runtime.engine, table, self.query)
+        return Lookup(self.runtime.engine, table, self.query, frozenset(self.remote.sites))
 
     # viewgroups -------------------------------------------------------------------------------------------------------
 

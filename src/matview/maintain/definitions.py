@@ -12,9 +12,12 @@ from matview.algebra.nodes import Node, Opaque, Project, Scan, walk
 from matview.algebra.passes import normalised
 from matview.algebra.scalars import column
 from matview.algebra.schema import Field, Schema
-from matview.errors import BadDefinition, NotIncremental
+from matview.errors import BadDefinition, MatviewError, NotIncremental, QueryRejected, TypeMismatch
 from matview.groups.assign import Assignment
 from matview.plan.definition import Part, parts_of, refuse_if_whole
+from matview.plan.united import united
+from matview.remembered import Remembered
+from matview.spark.types import type_text
 from matview.sql.lower import lower
 from matview.sql.parse import parse_one
 from matview.sql.render import query as rendered
@@ -33,6 +36,8 @@ class Lookup:
     engine: Engine
     table: Callable[[exp.Table], tuple[str, Schema]]
     query: Run
+    remote: frozenset[str] = frozenset()
+    """The tables that stay at their sources."""
 
     def schema(self, reference: exp.Table) -> Schema:
         """What queries see of a table or view."""
@@ -56,7 +61,7 @@ class Definitions:
     """
 
     def __init__(self) -> None:
-        self._known: dict[object, Defined] = {}
+        self._known = Remembered[Defined](REMEMBERED)
         self._warm: set[tuple[str, str]] = set()
         self._assigned: tuple[int, Assignment] | None = None
 
@@ -78,37 +83,66 @@ class Definitions:
         assert isinstance(statement, Query)
         tables = tuple(sorted({lookup.table(r) for r in table_references(statement.query)}, key=lambda t: t[0]))
         known = (name, text, columns, policy, tables)
-        if known not in self._known:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            self._known[known] = defined(lookup, name, statement.query, columns, policy)
-        return self._known[known]
+        return self._known.get(known, lambda: defined(lookup, name, statement.query, columns, policy))
 
 
 def defined(lookup: Lookup, name: str, query: exp.Expr, columns: tuple[str, ...], policy: RefreshPolicy) -> Defined:
+    """A query that no rule maintains is stored as Spark computes it, unless the policy is 'strict'."""
     try:
-        node: Node = normalised(lower(query, lookup.schema))
+        node = _lowered(lookup, query)
         refuse_if_whole(node)
-        reason = None
-    except NotIncremental as error:
+        return _parts(lookup, name, node, columns), None
+    except _NO_RULE as error:
         if policy == "strict":
             raise
-        node, reason = _opaque(lookup, query), str(error)
-    return parts_of(name, _named(node, columns), lambda node: typing(lookup.engine, node)), reason
+        _refuse_remote(lookup, query, error)
+        return _parts(lookup, name, _instead(lookup, query, error), columns), str(error)
+
+
+_NO_RULE = (NotIncremental, TypeMismatch, QueryRejected)
+"""There is no rule, or Spark does not take what a rule makes of the query (the least of some maps, say)."""
+
+
+def _parts(lookup: Lookup, name: str, node: Node, columns: tuple[str, ...]) -> tuple[Part, ...]:
+    return parts_of(name, _named(node, columns), lambda node: typing(lookup.engine, node))
+
+
+def _instead(lookup: Lookup, query: exp.Expr, error: MatviewError) -> Opaque:
+    """The query as it was written; if Spark does not take that either, the error stands."""
+    try:
+        return _opaque(lookup, query)
+    except _NO_RULE:
+        raise error from None
+
+
+def _lowered(lookup: Lookup, query: exp.Expr) -> Node:
+    return normalised(united(lower(query, lookup.schema), lambda node: typing(lookup.engine, node)))
+
+
+def _refuse_remote(lookup: Lookup, query: exp.Expr, error: MatviewError) -> None:
+    """A query that no rule understands can be computed here alone, from whole tables: none of them may be elsewhere."""
+    elsewhere = sorted({lookup.table(reference)[0] for reference in table_references(query)} & lookup.remote)
+    if elsewhere:
+        raise NotIncremental(
+            f"{error.what}; and {', '.join(elsewhere)} would be read whole each time, but stays at its source",
+            where=error.where,
+            help=f"{error.help}; or add the source anew with replicas of its tables",
+        )
 
 
 def whole(lookup: Lookup, query: exp.Expr, columns: tuple[str, ...]) -> Node:
     """A view's query as one expression over tables, nothing of it stored."""
     try:
-        node: Node = normalised(lower(query, lookup.schema))
-    except NotIncremental:
-        node = _opaque(lookup, query)
-    return _named(node, columns)
+        node = _named(_lowered(lookup, query), columns)
+        typing(lookup.engine, node)
+    except _NO_RULE as error:
+        return _named(_instead(lookup, query, error), columns)
+    return node
 
 
 def _opaque(lookup: Lookup, query: exp.Expr) -> Opaque:
     shown = lookup.query(query, {}).schema.fields
-    fields = tuple(Field(f.name, f.dataType.simpleString(), f.nullable) for f in shown)
+    fields = tuple(Field(f.name, type_text(f.dataType), f.nullable) for f in shown)
     names = {lookup.table(reference)[0] for reference in table_references(query)}
     return Opaque(query, fields, frozenset(names))
 
@@ -130,7 +164,7 @@ def typing(engine: Engine, node: Node) -> tuple[Field, ...]:
     frames = {name: engine.empty(_typed_columns(leaf)) for leaf, name in names.items()}
     made = engine.sql(rendered(node, lambda leaf: relation(names[leaf])), frames)  # type: ignore[index]
     pairs = zip(node.fields, made.schema.fields, strict=True)
-    return tuple(Field(own.name, sparks.dataType.simpleString(), own.nullable) for own, sparks in pairs)
+    return tuple(Field(own.name, type_text(sparks.dataType), own.nullable) for own, sparks in pairs)
 
 
 def _typed_columns(scan: Scan) -> list[tuple[str, str]]:

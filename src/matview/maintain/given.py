@@ -7,8 +7,9 @@ starts a shuffle, and how many there are, and within which bounds, is known. Oth
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,16 +29,33 @@ from matview.versions.pruning import may_match
 from matview.versions.text import quoted
 from matview.versions.tuples import Operation
 
-NO_ROWS = pa.schema([]).empty_table()
 _BOUNDED = {Kind.INTEGRAL, Kind.DECIMAL, Kind.STRING, Kind.DATE}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Given:
     """Rows that may be used any number of times; `few` has them on the driver as well, if they are few."""
 
-    rows: DataFrame
+    made: Callable[[], DataFrame]
+    schema: StructType
     few: pa.Table | None = None
+
+    @classmethod
+    def kept(cls, rows: DataFrame) -> Given:
+        """Rows that Spark has."""
+        return cls(lambda: rows, rows.schema)
+
+    @classmethod
+    def local(cls, engine: Engine, few: pa.Table, schema: StructType) -> Given:
+        """Rows that the driver has; Spark gets them when it needs them."""
+        return cls(lambda: engine.local(few, schema), schema, few)
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        return self.made()
+
+    def place(self, column: str) -> int:
+        return [name.casefold() for name in self.schema.names].index(column.casefold())
 
     @property
     def is_empty(self) -> bool:
@@ -63,8 +81,8 @@ def computed(engine: Engine, held: Held, rows: DataFrame, expected: float = math
         kept = held.hold(rows)
         few = _fetched(kept) if expected == math.inf else None
     if few is not None:
-        return _local(engine, few, rows.schema)
-    return Given(held.hold(rows) if kept is rows else kept)
+        return Given.local(engine, few, rows.schema)
+    return Given.kept(held.hold(rows) if kept is rows else kept)
 
 
 def newest_states(working: Working, states: DataFrame) -> Given | None:
@@ -81,7 +99,8 @@ def newest_states(working: Working, states: DataFrame) -> Given | None:
     identities = ordered[RID].to_pylist()
     first = [i for i, identity in enumerate(identities) if i == 0 or identity != identities[i - 1]]
     newest = ordered.take(pa.array(first, pa.int64()))
-    return _local(working.table.engine, newest.filter(pc.not_equal(newest[op], int(Operation.VOID))), states.schema)
+    there = newest.filter(pc.not_equal(newest[op], int(Operation.VOID)))
+    return Given.local(working.table.engine, there, states.schema)
 
 
 def _fetched(rows: DataFrame) -> pa.Table | None:
@@ -91,10 +110,6 @@ def _fetched(rows: DataFrame) -> pa.Table | None:
     with translated("reading the rows to change"):
         found = rows.limit(most() + 1).toArrow()
     return found if are_few(found.num_rows) else None
-
-
-def _local(engine: Engine, few: pa.Table, schema: StructType) -> Given:
-    return Given(engine.local(few, schema), few)
 
 
 # where such rows can meet stored ones ---------------------------------------------------------------------------------
@@ -124,8 +139,8 @@ class Extent:
 
 def extent(layout: Layout, rows: Given, column: str) -> Extent:
     """The extent in a column that no update changes. A null lies in no bounds, but is equal to a null."""
-    place = [name.casefold() for name in rows.rows.columns].index(column.casefold())
-    kind = kind_of(rows.rows.schema[place].dataType.simpleString())
+    place = rows.place(column)
+    kind = kind_of(rows.schema[place].dataType.simpleString())
     if kind not in _BOUNDED or kind is not kind_of(layout.type_of(column)):
         return Extent(column, _count(rows))
     if rows.few is not None:

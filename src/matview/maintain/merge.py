@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
 
+from matview.algebra.nodes import WEIGHT
 from matview.errors import UnknownColumn
 from matview.maintain.assign import assigned_sql
-from matview.maintain.rows import HITS, WEIGHT
+from matview.maintain.rows import HITS
 from matview.maintain.working import Working
 from matview.sql import statements as st
 from matview.sql.parse import DIALECT, place_of
-from matview.versions.layout import COUNT
+from matview.versions.layout import COUNT, LEVEL
 from matview.versions.text import quoted, spark_text
 
 
@@ -42,13 +43,39 @@ def assigned(working: Working, assignments: Mapping[str, exp.Expr]) -> dict[str,
     return made
 
 
-def signed_rows(*weighted: tuple[str, Mapping[str, str]]) -> str:
-    """A generator of rows, each with its weight; a weight of 0 is a row that is not meant."""
+def refuse_stored(working: Working, alias: str, asked: Iterable[exp.Expr | None], others: Sequence[str] = ()) -> None:
+    """UnknownColumn, where a user speaks of a column that is stored and not the user's; `others` are none of these."""
+    own = {name.casefold() for name, _ in working.table.layout.columns} | {LEVEL}
+    own -= {name.casefold() for name in working.table.schema.names}
+    free = {name.casefold() for name in others}
+    for column in (c for one in asked if one is not None for c in one.find_all(exp.Column)):
+        name, of = column.name.casefold(), column.table.casefold()
+        if name in own and (of == alias.casefold() or (not of and name not in free)):
+            raise UnknownColumn(f"{working.table.name} has no column {column.name!r}", where=place_of(column))
+
+
+def asked_of_target(statement: st.Merge) -> Iterator[exp.Expr | None]:
+    """Every expression of a MERGE in which a column of the target may stand."""
+    yield statement.on
+    for clause in statement.clauses:
+        yield clause.condition
+        values = clause.assignments if isinstance(clause, st.WhenMatched) else clause.values
+        yield from () if values is None or isinstance(values, st.SetAll) else values.values()
+
+
+def signed_rows(relation: str, condition: str, *weighted: tuple[str, Mapping[str, str]]) -> str:
+    """The SELECT of several rows for each of a relation, each with its weight; one with a weight of 0 is not meant.
+
+    Values are computed below the generator of rows: a subquery may stand there, and not in it.
+    """
+    names: dict[str, str] = {}
     structs = []
     for weight, values in weighted:
-        named = ", ".join(f"{sql} AS {quoted(c)}" for c, sql in values.items())
-        structs.append(f"struct(CAST({weight} AS bigint) AS {WEIGHT}, {named})")
-    return f"inline(array({', '.join(structs)}))"
+        items = {WEIGHT: f"CAST({weight} AS bigint)", **values}
+        named = (f"{names.setdefault(sql, f'__value_{len(names)}')} AS {quoted(c)}" for c, sql in items.items())
+        structs.append(f"struct({', '.join(named)})")
+    computed = ", ".join(f"{sql} AS {name}" for sql, name in names.items())
+    return f"SELECT inline(array({', '.join(structs)})) FROM (SELECT {computed} FROM {relation} WHERE {condition})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +131,8 @@ class MergePlan:
         news = [None if c.assignments is None else self._values(c.assignments) for c in clauses]
         comes = " ".join(f"WHEN {i} THEN {0 if new is None else weight}" for i, new in enumerate(news))
         values = {c: _chosen(choice, [(new or {}).get(c, old[c]) for new in news], old[c]) for c in old}
-        pair = signed_rows((f"-{weight}", old | {HITS: "1L"}), (f"CASE {choice} {comes} END", values | {HITS: "0L"}))
-        return f"SELECT {pair} FROM {relation} WHERE {choice} IS NOT NULL"
+        goes, new = (f"-{weight}", old | {HITS: "1L"}), (f"CASE {choice} {comes} END", values | {HITS: "0L"})
+        return signed_rows(relation, f"{choice} IS NOT NULL", goes, new)
 
     def _inserting(self, clauses: Sequence[st.WhenNotMatched], relation: str) -> str:
         choice = _choice([c.condition for c in clauses])

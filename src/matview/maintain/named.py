@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from matview.catalog.catalog import Catalog
@@ -11,10 +11,15 @@ from matview.errors import UnknownTable
 SUGGESTED = 3
 
 
-def unknown_view(name: str, views: Iterable[str], *, is_table: bool) -> UnknownTable:
-    """A table has the name, or nothing has; the views of the closest names are suggested."""
-    what = f"{name} is a table, not a materialized view" if is_table else f"there is no materialized view {name!r}"
-    return UnknownTable(what, help=_suggestion(name, {view.casefold(): view for view in sorted(views)}))
+def unknown_view(
+    name: str, views: Iterable[str], *, is_table: bool, groups: Iterable[str] | None = None
+) -> UnknownTable:
+    """A table has the name, or nothing has; the views of the closest names are suggested, and viewgroups, if they would
+    have done as well."""
+    wanted = "materialized view" if groups is None else "materialized view or viewgroup"
+    what = f"{name} is a table, not a {wanted}" if is_table else f"there is no {wanted} {name!r}"
+    known = [*sorted(views), *sorted(groups or ())]
+    return UnknownTable(what, help=_suggestion(name, {one.casefold(): one for one in known}))
 
 
 def view_names(catalog: Catalog, version: int) -> list[str]:
@@ -23,8 +28,10 @@ def view_names(catalog: Catalog, version: int) -> list[str]:
     return [table.name for table in catalog.tables.live(version) if table.id in views and not table.is_hidden]
 
 
-def _suggestion(name: str, views: dict[str, str]) -> str:
+def _suggestion(name: str, views: Mapping[str, str]) -> str:
     meant = get_close_matches(name.casefold(), views, n=SUGGESTED)
     if meant:
         return f"did you mean {' or '.join(views[near] for near in meant)}?"
-    return f"views: {', '.join(views.values())}" if views else "there are no views; CREATE MATERIALIZED VIEW makes one"
+    return (
+        f"there are: {', '.join(views.values())}" if views else "there are no views; CREATE MATERIALIZED VIEW makes one"
+    )

@@ -18,12 +18,13 @@ from matview.algebra.nodes import Scan, walk
 from matview.algebra.schema import RESERVED_PREFIX
 from matview.catalog.records import LogEntry, RefreshRecord
 from matview.maintain import run
+from matview.maintain.blamed import blamed
 from matview.maintain.context import Context
-from matview.maintain.edges import note_edge
+from matview.maintain.edges import is_anew, note_edge
 from matview.maintain.pending import Pending, pending
 from matview.maintain.working import Counts, Working
-from matview.plan.choice import Situation, choose
-from matview.plan.cost import TableFacts
+from matview.plan.choice import Situation, choose, with_remote
+from matview.plan.cost import TableFacts, staying
 from matview.plan.definition import Part
 from matview.plan.sharing import share, widened
 from matview.plan.steps import Apply, Merge, Rebuild, Step
@@ -51,10 +52,11 @@ def refresh(context: Context, names: Sequence[str], mode: Mode = "auto") -> Coun
 
 @dataclass(frozen=True)
 class _Target:
-    """A part and the table that holds it."""
+    """A part, the table that holds it, and the view that it is a part of."""
 
     part: Part
     working: Working
+    view: str
 
 
 def _levels(context: Context, names: Iterable[str]) -> list[list[_Target]]:
@@ -70,7 +72,7 @@ def _levels(context: Context, names: Iterable[str]) -> list[list[_Target]]:
         if own not in depth and own in wanted:
             for part, stored in _parts(context, working):
                 depth[part.name] = 1 + max((visit(parent) for parent in part.reads), default=0)
-                targets[part.name] = _Target(part, stored)
+                targets[part.name] = _Target(part, stored, own)
         return depth.get(own, 0)
 
     for name in names:
@@ -127,7 +129,7 @@ def _refresh_level(context: Context, level: list[_Target], mode: Mode) -> Counts
 def _planned(context: Context, target: _Target, mode: Mode) -> _Planned | None:
     """None if nothing that matters has changed."""
     changed = _changes(context, target)
-    if _is_taken_over_partly(context, target):
+    if _is_taken_over_partly(context, target) or _is_renewed(context, target):
         mode = "full"
     if not changed and mode != "full":
         return None
@@ -140,7 +142,10 @@ def _run_together(context: Context, planned: list[_Planned]) -> Counts:
     """Steps run side by side; what they have in common is computed before."""
     common = run.Common()
     try:
-        work = [task for group in _of_the_same_changes(planned) for task in _prepared(context, group, common)]
+        alone = [p for p in planned if _is_remote(context, p.target.part)]
+        shared = [p for p in planned if p not in alone]
+        work = [task for group in _of_the_same_changes(shared) for task in _prepared(context, group, common)]
+        work += [(p, p.step) for p in alone]  # what they have in common is one question of each
         if len(work) == 1:
             return _timed(context, work[0], common)
         with ThreadPoolExecutor(SIDE_BY_SIDE, "matview-refresh") as pool:
@@ -169,7 +174,7 @@ def _prepared(context: Context, group: list[_Planned], common: run.Common) -> li
     shared = share([p.step.node for p in alike], prefix=f"__shared_{len(common)}")
     files = {name: found for p in alike for name, found in p.changed.items()}
     for name, node in shared.first:
-        common.add(name, context.runtime.engine, run.result(context, node, files, common))
+        common.add(name, context, node, files)
     return [(p, p.step.over(node)) for p, node in zip(alike, shared.nodes, strict=True)]
 
 
@@ -183,10 +188,12 @@ def _alike(context: Context, planned: list[_Planned]) -> list[_Planned]:
 
 def _timed(context: Context, task: tuple[_Planned, Step], common: run.Common) -> Counts:
     planned, step = task
-    began = time.perf_counter()
-    counts = _run(context, step, planned.target, planned.changed, common)
+    target, began = planned.target, time.perf_counter()
+    assert target.working.view is not None
+    with blamed(target.view, target.working.view.maintain):
+        counts = _run(context, step, target, planned.changed, common)
     seconds = time.perf_counter() - began
-    name = planned.target.part.name
+    name = target.part.name
     expected = planned.step.cost if context.definitions.is_warm(name, step.strategy) else 0.0
     record = RefreshRecord(name, context.version, step.strategy, expected, seconds, counts.total)
     context.notes.refreshes.append(record)
@@ -200,7 +207,7 @@ def _run(context: Context, step: Step, target: _Target, changed: run.Changed, co
         case Merge():
             return run.merged(context, target.working, step.action, changed, common, step.rows)
         case Rebuild():
-            return run.rebuilt(context, target.working, target.part)
+            return run.rebuilt(context, target.working, target.part, step.rows)
 
 
 # what changed ---------------------------------------------------------------------------------------------------------
@@ -243,14 +250,26 @@ def _is_taken_over_partly(context: Context, target: _Target) -> bool:
     return any(then not in (None, 0, now) for then, now in seen)
 
 
+def _is_renewed(context: Context, target: _Target) -> bool:
+    """Something that it reads goes on from a state that its changes do not lead to."""
+    return any(is_anew(context, context.tables[parent], target.working) for parent in target.part.reads)
+
+
 def _situation(context: Context, target: _Target, changed: dict[str, Pending]) -> Situation:
     assert target.working.view is not None
     tables = {name: _facts(context.tables[name], changed.get(name)) for name in target.part.reads}
     earlier = context.runtime.catalog.views.refreshes(target.part.name)
-    return Situation(tables, _facts(target.working, None), target.working.view.policy, earlier)
+    policy = with_remote(target.working.view.policy, remote=_is_remote(context, target.part))
+    return Situation(tables, _facts(target.working, None), policy, earlier)
+
+
+def _is_remote(context: Context, part: Part) -> bool:
+    return any(name in context.remote.sites for name in part.reads)
 
 
 def _facts(working: Working, change: Pending | None) -> TableFacts:
     files = working.current.files
     size = TableFacts(sum(f.rows for f in files), sum(f.size for f in files))
+    if working.table.remote is not None:
+        size = staying(working.table.expected_rows)
     return size if change is None else change.beside(size)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
-from matview.algebra.nodes import OLD_SUFFIX, Change, Node, Scan, Stored
+from matview.algebra.nodes import OLD_SUFFIX, WEIGHT, Change, Node, Scan, Stored, parts
 from matview.algebra.schema import Field
 from matview.delta.signed import difference
 from matview.maintain import rows
+from matview.maintain.at_hand import at_hand, given_rows
 from matview.maintain.context import Context
-from matview.maintain.given import Given, computed
+from matview.maintain.given import Given, computed, given
 from matview.maintain.held import Held
+from matview.maintain.meeting import NEW as NEW_ROW
+from matview.maintain.near import changed_rows, keys_at_hand
+from matview.maintain.remote import fetched
 from matview.maintain.stage import stage
 from matview.maintain.working import Counts, Working
 from matview.plan.definition import Part
@@ -23,7 +28,8 @@ from matview.plan.narrow import Values, narrowed
 from matview.plan.steps import NEW, OLD, Apply, Merge
 from matview.sql.render import query
 from matview.storage.changes import changes
-from matview.storage.engine import Engine, relation, relation_name
+from matview.storage.engine import relation, relation_name
+from matview.storage.few import distinct_values
 from matview.storage.snapshot import DataFile
 from matview.versions import setwise
 from matview.versions.text import quoted, spark_text
@@ -39,9 +45,11 @@ class Common:
         self._relations: dict[str, Given] = {}
         self._held = Held()
 
-    def add(self, name: str, engine: Engine, rows: DataFrame) -> None:
+    def add(self, name: str, context: Context, node: Node, changed: Changed) -> None:
         """Computed now, so that the plans that use it know its size."""
-        found = computed(engine, self._held, rows)
+        found = _here(context, node, changed, self)
+        if found is None:
+            found = computed(context.runtime.engine, self._held, result(context, node, changed, self))
         if found.few is None:
             found.rows.count()
         self._relations[name] = found
@@ -52,6 +60,12 @@ class Common:
     def get(self, name: str) -> Given | None:
         return self._relations.get(name)
 
+    def beside(self, answers: Mapping[str, Given]) -> Common:
+        """These, and the answers of sources under their names."""
+        made = Common()
+        made._relations = {**self._relations, **answers}
+        return made
+
     def let_go(self) -> None:
         self._held.let_go()
 
@@ -60,7 +74,11 @@ NOTHING_COMMON = Common()
 
 
 def result(context: Context, node: Node, changed: Changed, common: Common = NOTHING_COMMON) -> DataFrame:
-    """The rows of a node: tables in the transaction's own state, changes from the files that hold them."""
+    """The rows of a node: tables in the transaction's own state, changes from the files that hold them.
+
+    What it needs of tables that stay at their sources is asked for first, now.
+    """
+    node, common = _brought(context, node, changed, common)
     bound: dict[str, DataFrame] = {}
     node = narrowed(node, lambda leaf, column: _values(context, leaf, column, changed, common))
 
@@ -82,18 +100,52 @@ def result(context: Context, node: Node, changed: Changed, common: Common = NOTH
     return context.query(query(node, name), bound)
 
 
+def _brought(context: Context, node: Node, changed: Changed, common: Common) -> tuple[Node, Common]:
+    """The node over the answers of sources, where it reads tables that stay there."""
+    remote = context.remote
+    if not remote.reads(node):
+        return node, common
+    read = {leaf.table for leaf in parts(node) if isinstance(leaf, Scan)} - remote.sites.keys()
+    rows = {name: sum(f.rows for f in context.tables[name].current.files) for name in read}
+    counts = {name: sum(f.rows for f in files) for name, files in changed.items()}
+    here = frozenset(name for name, files in changed.items() if not _is_of_now(context.tables[name], files))
+
+    def compute(inner: Node, answers: Mapping[str, Given]) -> pa.Table:
+        beside = common.beside(answers)
+        near = keys_at_hand(inner, lambda leaf, names: _few(context, leaf, names, changed, beside))
+        return near if near is not None else fetched(result(context, inner, changed, beside))
+
+    found, answers = remote.brought(node, remote.where(rows, counts, here), here, compute)
+    return found, common.beside(answers)
+
+
+def _is_of_now(working: Working, files: Sequence[DataFile]) -> bool:
+    """The changes are those of this very transaction: then a source whose round it installs has them, too."""
+    return {f.path for f in files} == {f.path for f in working.staged}
+
+
+def _few(
+    context: Context, leaf: Change | Stored, names: Sequence[str], changed: Changed, common: Common
+) -> pa.Table | None:
+    """Rows of a leaf that are on the driver already, or few enough to be read there."""
+    if isinstance(leaf, Stored):
+        shared = common.get(leaf.view)
+        return None if shared is None or shared.few is None else shared.few.select(list(names))
+    return changed_rows(context.tables[leaf.scan.table].table, changed[leaf.scan.table], leaf, names)
+
+
 def _values(context: Context, leaf: Change | Stored, column: str, changed: Changed, common: Common) -> Values | None:
     """What few rows have in a column; changed ones before and after."""
     if isinstance(leaf, Stored):
         shared = common.get(leaf.view)
-        return None if shared is None or shared.few is None else frozenset(shared.few[column].to_pylist())
+        return None if shared is None or shared.few is None else distinct_values(shared.few[column])
     table = context.tables[leaf.scan.table].table
     few = table.few(changed[leaf.scan.table])
     if few is None:
         return None
     own = leaf.scan.columns[leaf.scan.names.index(column)].removesuffix(OLD_SUFFIX)
     stored = [own, table.layout.pre(1, own)] if own in table.layout.updatable else [own]
-    return frozenset(value for name in stored for value in few[name].to_pylist())
+    return distinct_values(*(few[name] for name in stored))
 
 
 def _stored(working: Working, names: tuple[str, ...]) -> DataFrame:
@@ -106,12 +158,12 @@ def _stored(working: Working, names: tuple[str, ...]) -> DataFrame:
     return live.selectExpr(*columns)
 
 
-def filled(context: Context, working: Working, part: Part) -> Counts:
-    """The whole contents of a table that is new."""
-    return stage(working, rows.filled(working, result(context, part.full, {})))
+def filled(context: Context, working: Working, part: Part, expected: float = math.inf) -> Counts:
+    """The whole contents of a table that is new, about so many rows."""
+    return stage(working, rows.filled(working, result(context, part.full, {}), expected))
 
 
-def rebuilt(context: Context, working: Working, part: Part) -> Counts:
+def rebuilt(context: Context, working: Working, part: Part, expected: float) -> Counts:
     """Everything anew: in a new table under the same name, or, where others follow its changes, as a difference."""
     if working.logged or working.staged:
         stored = Stored(part.name, tuple(Field(c.name, c.type) for c in working.table.schema.columns))
@@ -123,7 +175,7 @@ def rebuilt(context: Context, working: Working, part: Part) -> Counts:
         assert hidden.view is not None
         hidden.view = replace(hidden.view, owner_id=new.table.id)
         context.notes.views[hidden.table.id] = hidden.view
-    return filled(context, new, part)
+    return filled(context, new, part, expected)
 
 
 def applied(
@@ -135,16 +187,30 @@ def applied(
     expected: float = math.inf,
 ) -> Counts:
     """A signed bag, of about so many rows, is added to what is stored."""
-    return stage(working, rows.applied_net(working, result(context, action.change, changed, common), expected))
+    types = working.table.layout.types | {WEIGHT: "bigint"}
+    here = _here(context, action.change, changed, common, types)
+    if here is None:
+        here = rows.net_change(working, result(context, action.change, changed, common), expected)
+    return stage(working, rows.applied_net(working, here))
 
 
 def merged(
     context: Context, working: Working, action: Merge, changed: Changed, common: Common, expected: float
 ) -> Counts:
     """Rows, about so many, are put together with the stored ones of the same key."""
-    new = result(context, action.rows, changed, common)
     values = {name: _sql(working, value) for name, value in action.values}
-    return stage(working, rows.merged(working, new, values, _sql(working, action.gone), expected))
+    new = _here(context, action.rows, changed, common)
+    if new is None:
+        new = given(working, result(context, action.rows, changed, common), expected)
+    return stage(working, rows.merged(working, new, values, _sql(working, action.gone)))
+
+
+def _here(
+    context: Context, node: Node, changed: Changed, common: Common, types: Mapping[str, str] | None = None
+) -> Given | None:
+    """The rows of a node, if they can be computed on the driver, from few."""
+    found = at_hand(context, node, changed, common.get)
+    return None if found is None else given_rows(context.runtime.engine, found, types)
 
 
 def _sql(working: Working, expression: exp.Expr) -> str:
@@ -152,7 +218,7 @@ def _sql(working: Working, expression: exp.Expr) -> str:
 
     def place(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.table == NEW:
-            return exp.column(node.this.copy(), table=rows.NEW)
+            return exp.column(node.this.copy(), table=NEW_ROW)
         if isinstance(node, exp.Column) and node.table == OLD:
             return exp.maybe_parse(rows.stored_value(working, node.name), dialect="spark")
         return node

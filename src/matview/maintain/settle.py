@@ -4,6 +4,7 @@ rules       whatever was made, altered or dropped, the whole graph is legal
 makesafe    immediate views follow the tables that were changed
 groups      a viewgroup that a view has come into is refreshed, so that all its views show one state; and one that
             was refreshed before more was changed is refreshed again: what lies in between is no state of the base
+anew        views over a table that goes on from another state are computed anew, or when they are held back no more
 deferred    views that a query inside the transaction has refreshed too early, likewise
 """
 
@@ -17,7 +18,8 @@ from matview.groups.check import checked
 from matview.groups.graph import BASE, Maintain
 from matview.maintain.algorithms import makesafe, refresh_deferred_view, refresh_group
 from matview.maintain.context import Context
-from matview.maintain.edges import is_ahead
+from matview.maintain.edges import below_anew, is_ahead, note_left_anew
+from matview.maintain.stopped import held_back
 
 
 def settle(context: Context) -> GroupChanges:
@@ -26,12 +28,20 @@ def settle(context: Context) -> GroupChanges:
     assignment = checked(context.graph) if notes.defined else context.assignment
     makesafe(context)
     joined = _joined(context, assignment) if notes.defined else frozenset[str]()
+    held = held_back(context)
+    below = [name for name in below_anew(context) if name not in held]
+    late = [view.name for view in assignment.views_of(Maintain.SNAPSHOT) if view.name in below]
+    renewed = {assignment.group_of[name] for name in late}
     for group in _parents_first(assignment):
-        if group in joined or _has_moved_on(context, assignment, group):
+        if group in joined or group in renewed or _has_moved_on(context, assignment, group):
             refresh_group(context, group)
+    deferred = [view.name for view in assignment.views_of(Maintain.DEFERRED) if view.name in below]
+    if deferred:
+        refresh_deferred_view(context, *deferred)
     if notes.seen:
         views = (view.name for view in assignment.views_of(Maintain.DEFERRED))
         refresh_deferred_view(context, *(name for name in views if is_ahead(context, context.tables[name])))
+    note_left_anew(context)
     return _changes(context, assignment)
 
 

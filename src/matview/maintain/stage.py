@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +11,9 @@ from pyspark.sql import functions as F
 
 from matview.errors import DuplicateKey, MatviewError
 from matview.maintain import faults
-from matview.maintain.rows import ACT, BESIDE, FAULT, RESTORE, TIMES, Staged, same_sql
+from matview.maintain.beside import Side, computed
+from matview.maintain.comparing import same_sql
+from matview.maintain.staged import ACT, BESIDE, FAULT, RESTORE, STAGED_TYPES, TIMES, Staged
 from matview.maintain.working import Counts, Working
 from matview.spark.errors import translated
 from matview.storage.engine import UNCOMMITTED, Written, small
@@ -51,8 +52,8 @@ def _carried(working: Working, staged: Staged) -> DataFrame:
     New tuples touch none, so they pass by, as they come.
     """
     if not _replaced(working, staged):
-        return staged.rows
-    rows = working.held.hold(staged.rows)
+        return staged.made()
+    rows = working.held.hold(staged.made())
     new, touched = rows.where(F.col(LEVEL) == Level.BASE.value), rows.where(F.col(LEVEL) != Level.BASE.value)
     known = small(touched.select(RID), staged.most_touched)
     earlier = working.table.tuples(working.staged_overlay).join(known, RID, "left_anti")
@@ -68,13 +69,14 @@ def _replaced(working: Working, staged: Staged) -> tuple[DataFile, ...]:
 
 
 def _write(working: Working, staged: Staged) -> Written:
-    """One job; few tuples are fetched by it and written here."""
-    rows, table, directory = _carried(working, staged), working.table, working.new_directory()
-    carried = sum(f.rows for f in _replaced(working, staged))
-    schema = arrow_schema(table.engine.struct(table.layout.columns)) if staged.few else None
+    """At most one job; few tuples are fetched by it, or are here already, and written here."""
+    table, directory = working.table, working.new_directory()
     try:
-        if schema is not None and are_few(staged.most_touched + carried):
-            return _write_few(working, rows, schema, directory)
+        if staged.here is not None and (here := _carried_here(working, staged, staged.here)) is not None:
+            return _write_few(working, here, directory)
+        rows = _carried(working, staged)
+        if _may_come_here(working, staged):
+            return _write_few(working, _fetched(working, rows), directory)
         return table.engine.write(
             rows, table.files, directory, staged.levels, _observed(working), _BESIDE, unless=f"{LEVEL} = '{RESTORE}'"
         )
@@ -96,11 +98,49 @@ def _observed(working: Working) -> dict[str, Column]:
     }
 
 
-def _write_few(working: Working, rows: DataFrame, schema: pa.Schema, directory: str) -> Written:
-    """As the engine writes and observes many."""
-    touched = _touched(working)
+def _may_come_here(working: Working, staged: Staged) -> bool:
+    carried = sum(f.rows for f in _replaced(working, staged))
+    travels = arrow_schema(working.table.engine.struct(working.table.layout.columns)) is not None
+    return staged.few and travels and are_few(staged.most_touched + carried)
+
+
+def _fetched(working: Working, rows: DataFrame) -> pa.Table:
+    touched = {name: F.expr(sql) for name, sql in _touched(working).items()}
     with translated("computing the tuples to write", UNCOMMITTED):
-        found = rows.withColumns({name: F.expr(sql) for name, sql in touched.items()}).toArrow()
+        return rows.withColumns(touched).toArrow()
+
+
+def _carried_here(working: Working, staged: Staged, rows: pa.Table) -> pa.Table | None:
+    """As `_carried`, of rows on the driver; None if what earlier statements staged is not to be had there."""
+    if replaced := _replaced(working, staged):
+        earlier = working.table.few(replaced)
+        if earlier is None:
+            return None
+        touched = rows.filter(pc.not_equal(rows[LEVEL], Level.BASE.value))[RID].combine_chunks()
+        untouched = earlier.filter(pc.invert(pc.is_in(earlier[RID], touched)))
+        for name, value in {LEVEL: Level.OVERLAY.value, ACT: None, TIMES: 0, FAULT: None}.items():
+            same = pa.repeat(pa.scalar(value, STAGED_TYPES[name]), len(untouched))
+            untouched = untouched.append_column(name, same)
+        rows = pa.concat_tables([rows, untouched.select(rows.column_names)])
+    return _with_touched(working, rows)
+
+
+def _with_touched(working: Working, rows: pa.Table) -> pa.Table | None:
+    names = [name for name, _ in working.table.layout.columns]
+    side = Side("", rows.select(names), working.table.engine.struct(working.table.layout.columns), range(len(rows)))
+    touched = _touched(working)
+    found = computed([side], (), touched, pa.schema([(name, pa.bool_()) for name in touched])) if touched else None
+    if found is None:
+        return None if touched else rows
+    for name in touched:
+        rows = rows.append_column(name, found[name])
+    return rows
+
+
+def _write_few(working: Working, found: pa.Table, directory: str) -> Written:
+    """As the engine writes and observes many."""
+    schema, touched = arrow_schema(working.table.engine.struct(working.table.layout.columns)), _touched(working)
+    assert schema is not None
     kept = found.filter(pc.not_equal(found[LEVEL], RESTORE))
     for level in Level:
         tuples = kept.filter(pc.equal(kept[LEVEL], level.value)).select(schema.names).cast(schema)
@@ -140,26 +180,23 @@ def _check(working: Working, staged: Staged, written: Written) -> None:
 
 
 def _repeated(working: Working, files: tuple[DataFile, ...]) -> str | None:
-    """A key that stands twice, as JSON: among new tuples the key itself; among changed ones it is an identity.
+    """A key that stands twice, as JSON: among new tuples the key tells, among changed ones their identity.
 
     Void tuples may have the key of another tuple, but no two states of one tuple are written at once.
     """
-    key = list(working.table.schema.key)
-    found = _first_twice(working, [f for f in files if f.level is Level.BASE], key)
-    touched = [f for f in files if f.level is Level.OVERLAY]
-    if not found and (identity := _first_twice(working, touched, [RID])):
-        row = working.table.tuples(touched).where(f"{RID} = {identity[RID]}").select(*map(_col, key)).collect()[0]
-        found = row.asDict()
-    return json.dumps(found, default=str) if found else None
+    for level, by in ((Level.BASE, list(working.table.schema.key)), (Level.OVERLAY, [RID])):
+        there = [f for f in files if f.level is level]
+        if _may_stand_twice(working, there, by) and (found := _key_standing_twice(working, there, by)):
+            return found
+    return None
 
 
-def _first_twice(working: Working, files: list[DataFile], by: list[str]) -> Mapping[str, object] | None:
-    """The values in some columns that two rows of the files have in common, if there are any."""
+def _may_stand_twice(working: Working, files: list[DataFile], by: list[str]) -> bool:
+    """Whether two rows of the files may have the same values in some columns; few rows tell for sure."""
     rows = sum(f.rows for f in files)
-    if rows < 2:
-        return None
-    by_arrow = rows <= SMALL_ROWS and all(_is_plain(working.table.layout.types[name]) for name in by)
-    return _twice_by_arrow(working, files, by) if by_arrow else _twice_by_spark(working, files, by)
+    if rows > SMALL_ROWS or not all(_is_plain(working.table.layout.types[name]) for name in by):
+        return rows > 1
+    return rows > 1 and _distinct_by_arrow(working, files, by) < rows
 
 
 def _is_plain(kind: str) -> bool:
@@ -167,17 +204,18 @@ def _is_plain(kind: str) -> bool:
     return kind_of(kind) is not Kind.FLOATING and "collate" not in kind.lower()
 
 
-def _twice_by_arrow(working: Working, files: list[DataFile], by: list[str]) -> Mapping[str, object] | None:
+def _distinct_by_arrow(working: Working, files: list[DataFile], by: list[str]) -> int:
     tables = working.table.files.read_columns([f.path for f in files], by)
     numbered = pa.concat_tables(table.select(by) for table in tables).rename_columns([f"k{i}" for i in range(len(by))])
-    counted = numbered.group_by(numbered.column_names).aggregate([([], "count_all")])
-    twice = counted.filter(pc.greater(counted["count_all"], 1)).slice(0, 1).to_pylist()
-    return {name: twice[0][f"k{i}"] for i, name in enumerate(by)} if twice else None
+    return int(numbered.group_by(numbered.column_names).aggregate([]).num_rows)
 
 
-def _twice_by_spark(working: Working, files: list[DataFile], by: list[str]) -> Mapping[str, object] | None:
-    twice = working.table.tuples(files).groupBy(*map(_col, by)).count().where("count > 1").limit(1).collect()
-    return {name: twice[0][i] for i, name in enumerate(by)} if twice else None
+def _key_standing_twice(working: Working, files: list[DataFile], by: list[str]) -> str | None:
+    """Spelled by Spark, which has values that Python lacks: years beyond 9999, texts that are not UTF-8."""
+    key = F.first(F.to_json(F.struct(*map(_col, working.table.schema.key)))).alias("key")
+    rows = working.table.tuples(files).groupBy(*map(_col, by)).agg(F.count(F.lit(1)).alias("times"), key)
+    twice = rows.where("times > 1").select("key").limit(1).collect()
+    return str(twice[0]["key"]) if twice else None
 
 
 def _col(name: str) -> Column:

@@ -10,13 +10,23 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 from sqlglot import exp
 
+from matview.algebra.nodes import WEIGHT
 from matview.errors import SqlSyntaxError, UnknownColumn
 from matview.maintain import rows
 from matview.maintain.assign import check_assignable, conformed
 from matview.maintain.given import given
-from matview.maintain.merge import MergePlan, assigned, columns_of, parsed, signed_rows, weight_of
-from matview.maintain.rows import WEIGHT, Staged
+from matview.maintain.merge import (
+    MergePlan,
+    asked_of_target,
+    assigned,
+    columns_of,
+    parsed,
+    refuse_stored,
+    signed_rows,
+    weight_of,
+)
 from matview.maintain.stage import stage
+from matview.maintain.staged import Staged
 from matview.maintain.working import Counts, Working
 from matview.sql import statements as st
 from matview.sql.parse import place_of
@@ -26,6 +36,7 @@ from matview.storage.snapshot import Level
 from matview.versions import setwise
 from matview.versions.layout import COUNT
 from matview.versions.predicates import sargable
+from matview.versions.pruning import current
 from matview.versions.text import quoted, spark_text
 from matview.versions.tuples import Operation
 
@@ -53,11 +64,13 @@ def insert(working: Working, statement: st.Insert, run: Run) -> Counts:
 
 
 def delete(working: Working, statement: st.Delete, run: Run) -> Counts:
+    refuse_stored(working, statement.alias, [statement.where])
     return _in_place(working, Operation.DELETE, {}, statement.alias, statement.where, run)
 
 
 def update(working: Working, statement: st.Update, run: Run) -> Counts:
     new = assigned(working, statement.assignments)
+    refuse_stored(working, statement.alias, [statement.where, *statement.assignments.values()])
     _check_types(working, statement, run)
     if set(new) <= set(working.table.layout.updatable):
         return _in_place(working, Operation.UPDATE, new, statement.alias, statement.where, run)
@@ -70,8 +83,8 @@ def _as_delete_and_insert(working: Working, statement: st.Update, new: Mapping[s
     kept = columns_of(working, statement.alias)
     weight = weight_of(working, statement.alias)
     condition = f"{setwise.live(layout, row=statement.alias)} AND ({_condition(statement.where)})"
-    pair = signed_rows((f"-{weight}", kept), (weight, {**kept, **new}))
-    select = f"SELECT {pair} FROM {relation} AS {quoted(statement.alias)} WHERE {condition}"
+    named = f"{relation} AS {quoted(statement.alias)}"
+    select = signed_rows(named, condition, (f"-{weight}", kept), (weight, {**kept, **new}))
     changes = run(parsed(select), {relation: working.latest()})
     return stage(working, rows.applied(working, changes))
 
@@ -104,8 +117,8 @@ def _in_place(
     files = Found(table, working.current).files(predicates, working.vn)
     if not files:
         return Counts()
-    changed = run(select, {relation: working.latest(files)})
-    return stage(working, Staged(changed.hint("rebalance", 1), (Level.OVERLAY,), sum(f.rows for f in files)))
+    changed = run(select, {relation: working.latest(files, spark_text(current(predicates)))})
+    return stage(working, Staged(lambda: changed.hint("rebalance", 1), (Level.OVERLAY,), sum(f.rows for f in files)))
 
 
 def delete_rows(working: Working, gone: DataFrame) -> Counts:
@@ -173,6 +186,7 @@ def _conforming(working: Working, changes: DataFrame) -> DataFrame:
 def merge(working: Working, statement: st.Merge, run: Run) -> Counts:
     """Every clause gives signed rows; together they are one net change."""
     source = given(working, run(parsed(f"SELECT * FROM {spark_text(statement.source)}"), {})).rows
+    refuse_stored(working, statement.alias, asked_of_target(statement), source.columns)
     live = working.latest().where(F.expr(setwise.live(working.table.layout)))
     plan = MergePlan(working, statement, relation_name(), relation_name(), relation_name(), tuple(source.columns))
     bound = {plan.target: live, plan.source: source}

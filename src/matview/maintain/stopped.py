@@ -15,7 +15,8 @@ from matview.maintain.context import Context
 
 def held_back(context: Context) -> dict[str, str]:
     """The views that must stay as they are, each with the stopped table that it is derived from."""
-    stopped = context.tables.fresh.stopped
+    resumed = {table.table_id for _, table in context.notes.sources.resumed}
+    stopped = context.tables.fresh.stopped.keys() - resumed
     if not stopped:
         return {}
     names = {table.id: table.name for table in context.runtime.catalog.tables.live(context.version - 1)}
@@ -45,10 +46,15 @@ def refuse_stopped(context: Context, view: str, reads: Iterable[str]) -> None:
 
 def stopped_error(view: str, fresh: Freshness, table_id: int) -> MatviewError:
     """What is said of a view that a stopped table holds back."""
-    source, why = fresh.fed[table_id], fresh.stopped[table_id]
-    kind = CaptureBypassed if CaptureBypassed.code in why else SourceDrifted
-    what = why.split("] ", 1)[-1].split("\n", 1)[0]
-    return kind(
-        f"{view} stays as it is, since it reads a table of source {source} that is stopped: {what}",
-        help=f"`matview source check {quoted(source)}` says what to do",
+    source = fresh.fed[table_id]
+    return why_stopped(
+        fresh.stopped[table_id],
+        f"{view} stays as it is, since it reads a table of source {source} that is stopped",
+        f"`matview source check {quoted(source)}` says what to do",
     )
+
+
+def why_stopped(kept: str, what: str, help: str) -> MatviewError:
+    """The error that stopped a table, from its text in the catalog, after what is said of it."""
+    kind = CaptureBypassed if CaptureBypassed.code in kept else SourceDrifted
+    return kind(f"{what}: {kept.split('] ', 1)[-1].splitlines()[0]}", help=help)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -15,6 +15,7 @@ from matview.catalog.records import Lease, NewTable
 from matview.errors import BadDefinition, TableExists, UnknownTable
 from matview.maintain.named import unknown_view, view_names
 from matview.maintain.working import Working
+from matview.spark.types import type_text
 from matview.storage.runtime import Runtime
 from matview.storage.snapshot import Snapshot
 
@@ -53,14 +54,14 @@ class WorkingTables:
         except UnknownTable:
             return False
 
-    def view(self, name: str) -> Working:
-        """The materialized view of that name; UnknownTable says which there are."""
+    def view(self, name: str, groups: Iterable[str] | None = None) -> Working:
+        """The materialized view of that name; UnknownTable says which there are, and the viewgroups that would do."""
         there = self._was_dropped(name) or name in self
         if there and (working := self[name]).view is not None and working.view.owner_id is None:
             return working
         made = (w.table.name for w in self._live.values() if w.view is not None and w.view.owner_id is None)
         committed = (view for view in view_names(self._runtime.catalog, self._version) if not self._was_dropped(view))
-        raise unknown_view(name, {*made, *committed}, is_table=there)
+        raise unknown_view(name, {*made, *committed}, is_table=there, groups=groups)
 
     def _was_dropped(self, name: str) -> bool:
         return name.casefold() not in self._live and any(
@@ -141,7 +142,7 @@ def storable(runtime: Runtime, schema: Schema) -> Schema:
     struct = runtime.engine.struct([(c.name, c.type) for c in schema.columns])
     columns = []
     for column in schema.columns:
-        plain = struct[column.name].dataType.simpleString()
+        plain = type_text(struct[column.name].dataType)
         sized = re.match(r"^(var)?char\(", column.type.lower().replace(" ", ""))
         _check_storable(column, plain, schema)
         columns.append(Column(column.name, column.type.lower() if sized else plain, column.nullable, column.hidden))

@@ -16,13 +16,14 @@ from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
 from matview.algebra.schema import Schema
 from matview.catalog.catalog import Catalog
-from matview.catalog.records import CatalogChanges, GroupChanges, Lease, TransactionState
-from matview.catalog.source_records import SourceChanges
+from matview.catalog.records import CatalogChanges, GroupChanges, Lease, TransactionState, staying_at
+from matview.catalog.source_records import SourceChanges, SourceRecord, SourceTableRecord
 from matview.errors import LeaseLost, MatviewError, TransactionOver, UnsupportedStatement
 from matview.groups.graph import Maintain
 from matview.maintain import statements
@@ -34,15 +35,18 @@ from matview.maintain.algorithms import (
     refresh_viewgroup,
 )
 from matview.maintain.commit import Step, catalog_changes, commit_tables, left_behind, take_back, touched
+from matview.maintain.connections import Connections
 from matview.maintain.context import Context, Notes
 from matview.maintain.define import define
 from matview.maintain.definitions import Definitions
 from matview.maintain.folding import fold_if_due
 from matview.maintain.keeper import LeaseKeeper
+from matview.maintain.noted import noted
 from matview.maintain.outcome import Outcome
 from matview.maintain.policy import AtOnce, CommitPolicy, wait_to_commit
 from matview.maintain.recovery import repair
 from matview.maintain.refresh import Mode
+from matview.maintain.remote import Remote
 from matview.maintain.settle import settle
 from matview.maintain.stopped import held_back
 from matview.maintain.tables import WorkingTables
@@ -68,6 +72,7 @@ class MaintenanceTransaction:
         policy: CommitPolicy | None = None,
         step: Step | None = None,
         definitions: Definitions | None = None,
+        connections: Connections | None = None,
     ) -> None:
         self.runtime = runtime
         self._definitions = definitions or Definitions()
@@ -81,6 +86,8 @@ class MaintenanceTransaction:
         self._keeper = LeaseKeeper(runtime.catalog, lease, settings.lease_ttl)
         self._let_go = weakref.finalize(self, _given_back, runtime.catalog, self._keeper)
         self._let_go.atexit = False
+        self.remote = Remote.of(runtime, connections or Connections(), f"{lease.token:010d}")
+        """The tables that stay at their sources, as this transaction sees them."""
         try:
             repair(runtime, lease)
             self.version = runtime.catalog.transactions.begin(lease)
@@ -163,7 +170,7 @@ class MaintenanceTransaction:
 
     @property
     def _context(self) -> Context:
-        return Context(self.runtime, self.version, self.tables, self._notes, self.query, self._definitions)
+        return Context(self.runtime, self.version, self.tables, self._notes, self.query, self._definitions, self.remote)
 
     def insert(self, table: str, rows: DataFrame) -> Outcome:
         """Rows to add; columns are matched by name, those left out are null."""
@@ -190,6 +197,25 @@ class MaintenanceTransaction:
         self._require_open()
         with translated("taking over changes"):
             return self._done(statements.apply_captured(self.tables[table], changes))
+
+    def note(self, table: str, changes: pa.Table) -> Outcome:
+        """As `feed`, of a table that stays at its source: written down for views, where any read it."""
+        self._require_open()
+        return self._done(noted(self.tables[table], changes))
+
+    def stay(self, name: str, schema: Schema, source: str, rows: int) -> int:
+        """A new table whose rows stay at the source, about so many; the id that it will have."""
+        self._require_open()
+        made = self.tables.create(name, schema, staying_at(source, rows))
+        self._context.note_definition()
+        self._noted(f"table {name} stays at its source")
+        return made.table.id
+
+    def renew(self, source: SourceRecord, table: SourceTableRecord) -> None:
+        """A table that stays at its source goes on from another state: views that read it are computed anew."""
+        self._require_open()
+        self.tables[table.table].renewed = True
+        self.remote.tables[table.table] = source, table
 
     def load(self, name: str, schema: Schema, fill: Callable[[Working], Counts]) -> int:
         """A new table with its first rows; the id that it will have."""
@@ -255,8 +281,7 @@ class MaintenanceTransaction:
         counts = sum((w.counts for w in self.tables), Counts())
         groups = self._settle()
         if self.is_idle:
-            self._note_progress(groups)
-            self.rollback()
+            self._end_idle(groups)
             return Outcome(counts)
         changes = catalog_changes(self.tables, self._notes, groups)
         staying = [working for working in touched(self.tables) if not working.dropped]
@@ -276,11 +301,21 @@ class MaintenanceTransaction:
                 self.rollback()
             raise
 
+    def _end_idle(self, groups: GroupChanges) -> None:
+        """No version is spent; what the catalog refuses leaves the transaction as rolled back as any other."""
+        try:
+            self._note_progress(groups)
+        except BaseException:
+            with suppress(MatviewError):  # what went wrong first is what matters
+                self.rollback()
+            raise
+        self.rollback()
+
     def _note_progress(self, groups: GroupChanges) -> None:
         """Views that had nothing to take over have come as far as the current version."""
         known = [edge for ids, edge in self._notes.edges.items() if ids in self.tables.edges]
         if known or groups.refreshed or self._notes.sources:
-            reached = [replace(edge, consumed=self.version - 1) for edge in known]
+            reached = [edge if edge.anew else replace(edge, consumed=self.version - 1) for edge in known]
             done = [replace(record, vn=self.version - 1) for record in self._notes.refreshes]
             self.runtime.catalog.transactions.progress(self.lease, reached, groups, done, self._notes.sources)
 
@@ -349,6 +384,7 @@ class MaintenanceTransaction:
 
     def _end(self, how: str) -> None:
         self._over = how
+        self.remote.answers.forget()
         self._let_go()
 
     def _require_open(self) -> None:

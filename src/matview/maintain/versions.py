@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from matview.catalog.version import check_versions
 from matview.maintain.collect import held_lease
 from matview.storage.runtime import Runtime
 from matview.storage.table import delta_fields
@@ -9,6 +10,7 @@ from matview.storage.table import delta_fields
 
 def raise_versions(runtime: Runtime, versions: int, *, wait: float | None = None) -> None:
     """Every table's Delta schema first, then the number in the catalog: a wider schema alone changes nothing."""
+    check_versions(versions)
     with held_lease(runtime, wait) as lease:
         state = runtime.catalog.version()
         if versions > state.versions:

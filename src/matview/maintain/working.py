@@ -43,6 +43,8 @@ class Working:
     """What the table holds, if it is a view."""
     source: str | None = None
     """The source that feeds the table, if one does: nobody else changes it."""
+    renewed: bool = False
+    """It stays at its source, and what has changed there since it was last looked at is not known."""
     dropped: bool = False
     logged: bool = False
     """Some view reads the table, so its changes have to be told."""
@@ -72,10 +74,11 @@ class Working:
     def staged_overlay(self) -> tuple[DataFile, ...]:
         return tuple(f for f in self.staged if f.level is Level.OVERLAY)
 
-    def latest(self, data: Sequence[DataFile] | None = None) -> DataFrame:
-        """The newest stored state of every tuple (of the given files), logically deleted ones included."""
+    def latest(self, data: Sequence[DataFile] | None = None, skipping: str = "TRUE") -> DataFrame:
+        """The newest stored state of every tuple (of the given files), logically deleted ones included, as long as it
+        meets `skipping`, a condition that never fails."""
         now = self.current
-        return self.table.latest(now.files if data is None else data, now.overlay)
+        return self.table.asked(now.files if data is None else data, now.overlay, skipping)
 
     def log_entry(self) -> LogEntry:
         """How this transaction changed the table."""

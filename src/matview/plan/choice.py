@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
+from matview.local.relations import MOST_ROWS, may_be_computed
 from matview.plan import strategies
-from matview.plan.cost import LOOKUP, REBUILD, SCAN, WRITE, Estimates, TableFacts
+from matview.plan.cost import AT_HAND, LOOKUP, READ, REBUILD, SCAN, WRITE, Estimates, TableFacts
 from matview.plan.definition import Part
 from matview.plan.steps import Action, Rebuild, Step
 
@@ -46,6 +47,11 @@ class Situation:
         return all(facts.only_inserts for facts in self.tables.values())
 
 
+def with_remote(policy: Policy, *, remote: bool) -> Policy:
+    """A view of tables that stay at their sources follows their changes where it can: anew, they are fetched whole."""
+    return "incremental" if remote and policy == "auto" else policy
+
+
 def choose(part: Part, situation: Situation, mode: str = "auto") -> Step:
     """The step to take: by the strategy that `mode` names, if that one applies, or else by the cheapest."""
     options = candidates(part, situation)
@@ -64,7 +70,7 @@ def candidates(part: Part, situation: Situation) -> list[Step]:
     """Every strategy that applies, with its cost; full is always there, and last."""
     changed = situation.changed
     actions: dict[str, Action | None] = {}
-    if changed and not part.is_opaque:
+    if changed and not part.is_opaque and part.has_net_changes:
         updated = frozenset[str]().union(*(situation.tables[name].updated for name in changed))
         actions["delta"] = strategies.delta(part, changed, only_inserts=situation.only_inserts, updated=updated)
         actions["affected"] = strategies.affected(part, changed)
@@ -75,12 +81,19 @@ def candidates(part: Part, situation: Situation) -> list[Step]:
 def _priced(part: Part, strategy: str, action: Action, situation: Situation) -> Step:
     facts, stored = {**situation.tables, part.name: situation.stored}, situation.stored.rows
     step = Step(part, strategy, action)
-    estimates = Estimates(facts)
+    share = AT_HAND if _is_at_hand(step, situation) else 1.0
+    estimates = Estimates(facts, share * READ)
     made = estimates.of(step.node)
     rows = float(stored) if isinstance(action, Rebuild) and stored else made.rows
-    fixed = REBUILD if isinstance(action, Rebuild) else LOOKUP + stored * SCAN
+    fixed = REBUILD if isinstance(action, Rebuild) else share * (LOOKUP + stored * SCAN)
     cost = (fixed + made.seconds + rows * WRITE) * _correction(strategy, situation.past)
     return replace(step.over(estimates.arranged(step.node)), rows=rows, cost=cost)
+
+
+def _is_at_hand(step: Step, situation: Situation) -> bool:
+    """Few rows changed, from which few follow, by operators that the driver computes."""
+    changed = sum(facts.changed for facts in situation.tables.values())
+    return not isinstance(step.action, Rebuild) and changed <= MOST_ROWS and may_be_computed(step.node)
 
 
 def _correction(strategy: str, past: Sequence[Past]) -> float:

@@ -31,10 +31,12 @@ from matview.algebra.nodes import (
     rebuilt,
     walk,
 )
-from matview.algebra.scalars import columns_in
+from matview.algebra.scalars import columns_in, conjuncts
 
 REBUILD, LOOKUP = 0.1, 0.4
 READ = 0.2
+AT_HAND = 0.1
+"""What reading, and looking up, take of that where few rows are computed on the driver."""
 SCAN = 1.0e-7
 PROBE = 0.6e-7
 SHUFFLE = 7.0e-7
@@ -60,6 +62,17 @@ class TableFacts:
     updated: frozenset[str] = frozenset()
 
 
+ROW_BYTES = 100
+UNKNOWN_ROWS = 50_000_000
+"""So many are supposed where nobody knows: too many for anything that is done with small tables alone."""
+
+
+def staying(rows: int) -> TableFacts:
+    """A table that stays at its source, of about so many rows when it was added; 0 if it had none or none were told."""
+    rows = rows or UNKNOWN_ROWS
+    return TableFacts(rows, rows * ROW_BYTES)
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     rows: float
@@ -72,8 +85,9 @@ class Estimate:
 class Estimates:
     """What expressions over the same tables take; each part is looked at once, in however many places it stands."""
 
-    def __init__(self, facts: Mapping[str, TableFacts]) -> None:
+    def __init__(self, facts: Mapping[str, TableFacts], read: float = READ) -> None:
         self.facts = facts
+        self.read = read
         self._known: dict[Node, Estimate] = {}
         self._arranged: dict[Node, Node] = {}
 
@@ -94,11 +108,11 @@ def _estimate(node: Node, estimates: Estimates) -> Estimate:
     facts = estimates.facts
     match node:
         case Scan(table):
-            return _read(facts[table].rows)
+            return _read(facts[table].rows, estimates.read)
         case Change(scan):
-            return _read(1.5 * facts[scan.table].changed)
+            return _read(1.5 * facts[scan.table].changed, estimates.read)
         case Stored(view):
-            return _read(facts[view].rows)
+            return _read(facts[view].rows, estimates.read)
         case Values(_, rows):
             return Estimate(len(rows), 0.0)
         case Opaque():
@@ -119,8 +133,8 @@ def _arranged(node: Node, estimates: Estimates) -> Node:
     return node
 
 
-def _read(rows: float) -> Estimate:
-    return Estimate(rows, READ + rows * SCAN)
+def _read(rows: float, fixed: float) -> Estimate:
+    return Estimate(rows, fixed + rows * SCAN)
 
 
 def _unary(node: Node, first: Estimate) -> Estimate:
@@ -148,6 +162,8 @@ def _several(node: Node, inputs: list[Estimate], estimates: Estimates) -> Estima
             return Estimate(first.rows, both.seconds + both.rows * GROUP)
         case Outer():
             return Estimate(first.rows, _matched(first, second, 1.0).seconds)
+        case Semi(kind, on=on) if not conjuncts(on):  # all of the left, or none of it: most often the anti join's
+            return Estimate(0.0, second.seconds) if kind == "semi" else _together(first, second)
         case Semi():
             met = _matched(first, second, 1.0)
             return Estimate(min(first.rows, second.rows * FANOUT), met.seconds)

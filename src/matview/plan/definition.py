@@ -6,6 +6,7 @@ by itself, a summary is maintained like any other, and the query around it reads
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,6 +39,11 @@ class Part:
     def is_opaque(self) -> bool:
         """No rule understands it."""
         return any(isinstance(node, Opaque) for node in walk(self.node))
+
+    @property
+    def has_net_changes(self) -> bool:
+        """Equal rows of a change can be added up: Spark does not tell which variants are equal."""
+        return self.summary is not None or not any("variant" in c.type for c in self.schema.columns)
 
     @property
     def full(self) -> Node:
@@ -103,10 +109,11 @@ def part_of(name: str, node: Node, typing: Typing) -> Part:
     if aggregate is None:
         shown = typing(node)
         columns = tuple(Column(f.name, f.type, f.nullable) for f in shown)
-        return Part(name, node, Schema(columns, _stored_key(node)))
+        return Part(name, node, Schema(columns, _stored_key(node, columns)))
     summary = summary_of(aggregate, outputs, typing)
     types = {f.name: f for f in typing(summary.computed(aggregate.input))}
     visible = {name for name, _ in outputs}
+    _refuse_nested_keys([types[key] for key in summary.keys])
     stored = tuple(Column(c, types[c].type, types[c].nullable, c not in visible) for c in summary.stored)
     return Part(name, node, Schema(stored, summary.keys), summary)
 
@@ -121,6 +128,24 @@ def _summary_at(node: Node) -> tuple[Aggregate | None, tuple[tuple[str, exp.Expr
     return None, ()
 
 
-def _stored_key(node: Node) -> tuple[str, ...]:
-    """What tells rows apart; a relation of at most one row has all its columns for a key: it is a bag all the same."""
-    return key_of(node) or ()
+def _stored_key(node: Node, columns: Sequence[Column]) -> tuple[str, ...]:
+    """What tells rows apart; a relation of at most one row has all its columns for a key: it is a bag all the same.
+
+    A key of nested type cannot be stored as one, so that is a bag, too.
+    """
+    key = key_of(node) or ()
+    return () if any(c.name in key and _is_nested(c.type) for c in columns) else key
+
+
+def _refuse_nested_keys(keys: Sequence[Field]) -> None:
+    """The groups of a summary are found by their stored key."""
+    for key in keys:
+        if _is_nested(key.type):
+            raise NotIncremental(
+                f"groups, or distinct rows, are told apart by a {key.type}, by which no stored row is found",
+                help="group by fields or elements of it; REFRESH POLICY AUTO computes such a view anew",
+            )
+
+
+def _is_nested(kind: str) -> bool:
+    return kind.startswith(("array<", "map<", "struct<", "variant"))

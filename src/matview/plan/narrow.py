@@ -15,23 +15,17 @@ from functools import cache
 from sqlglot import exp
 
 from matview.algebra.nodes import (
-    Aggregate,
     Change,
     Filter,
     Join,
     Node,
     Outer,
-    Project,
-    Repeat,
     Scan,
     Semi,
-    SetOp,
     Stored,
-    UnionAll,
-    Unnest,
-    Window,
     rebuilt,
 )
+from matview.algebra.origins import origins
 from matview.algebra.scalars import column, conjunction, conjuncts, number
 from matview.versions.predicates import LONGEST_LIST, Kind, kind_of
 
@@ -40,7 +34,8 @@ Values = frozenset[Value]
 Known = Callable[[Change | Stored, str], Values | None]
 """The values that a leaf has in a column, or some more; None if nobody knows."""
 
-_KINDS = {Kind.INTEGRAL, Kind.STRING, Kind.DATE}
+LISTED = {Kind.INTEGRAL, Kind.STRING, Kind.DATE}
+"""Kinds of columns of which few values can be listed in a condition."""
 _LONGEST_TEXT = 200
 
 
@@ -98,8 +93,8 @@ class _Narrowing:
 
     def _values_found(self, node: Node, name: str) -> Values | None:
         if isinstance(node, Change | Stored):
-            return self._known(node, name) if _kind(node, name) in _KINDS else None
-        found = [self._values_of(node.inputs[place], source) for place, source in _origins(node, name)]
+            return self._known(node, name) if _kind(node, name) in LISTED else None
+        found = [self._values_of(node.inputs[place], source) for place, source in origins(node, name)]
         if not found or any(values is None for values in found):
             return None
         return frozenset[Value]().union(*(values for values in found if values is not None))
@@ -118,31 +113,11 @@ def _reduced(node: Node, name: str, values: Values) -> Node:
             condition = among(name, values, _kind(node, name))
             return node if condition is None else Filter(node, condition)
         inputs = list(node.inputs)
-        for place, source in _origins(node, name):
+        for place, source in origins(node, name):
             inputs[place] = reduced(inputs[place], source)
         return rebuilt(node, tuple(inputs))
 
     return reduced(node, name)
-
-
-def _origins(node: Node, name: str) -> list[tuple[int, str]]:
-    """The inputs, by place, whose column a column is: all of its values are there, and only they matter there."""
-    match node:
-        case Project(_, outputs):
-            source = dict(outputs)[name]
-            return [(0, source.name)] if isinstance(source, exp.Column) else []
-        case Filter() | Semi():
-            return [(0, name)]
-        case Aggregate(_, names) | Window(_, names):
-            return [(0, name)] if name in names else []
-        case Repeat(input) | Unnest(input) | Outer("left", input):
-            return [(0, name)] if name in input.names else []
-        case Join(parts):
-            return [(place, name) for place, part in enumerate(parts) if name in part.names]
-        case UnionAll() | SetOp():
-            index = node.names.index(name)
-            return [(place, part.names[index]) for place, part in enumerate(node.inputs)]
-    return []
 
 
 # as a condition -------------------------------------------------------------------------------------------------------
@@ -151,12 +126,17 @@ def _origins(node: Node, name: str) -> list[tuple[int, str]]:
 def among(name: str, values: Values, kind: Kind | None) -> exp.Expr | None:
     """A column of a kind has one of the values, or lies within their bounds; None if that cannot be said."""
     some: Sequence[Value] = sorted(value for value in values if value is not None)
-    if kind not in _KINDS or any(isinstance(value, str) and len(value) > _LONGEST_TEXT for value in some):
+    if kind not in LISTED or not all(map(_can_be_said, some)):
         return None
     condition = _listed(name, some) if len(some) <= LONGEST_LIST else _bounded(name, some)
     if None in values:
         return exp.or_(condition, exp.Is(this=column(name), expression=exp.null()))
     return condition
+
+
+def _can_be_said(value: Value) -> bool:
+    """Whether a value may stand in the text of a query: Spark takes `${...}` for a variable, in literals as well."""
+    return not isinstance(value, str) or (len(value) <= _LONGEST_TEXT and "${" not in value)
 
 
 def _listed(name: str, values: Collection[Value]) -> exp.Expr:

@@ -20,6 +20,7 @@ from matview.plan.definition import Part
 from matview.plan.paired import paired
 from matview.plan.steps import NEW, OLD, THERE, Action, Apply, Merge, Rebuild
 from matview.plan.summary import State, Summary
+from matview.plan.topmost import top_change
 
 
 def delta(
@@ -30,7 +31,7 @@ def delta(
     `updated` are the columns that updates touched, if one table alone changed; none: updates come as pairs of rows.
     """
     if part.summary is None:
-        moved = change(part.node, changed)
+        moved = top_change(part, changed) or change(part.node, changed)
         return None if moved is None else Apply(net(moved))
     moved = change(part.summary.aggregate.input, changed)
     if moved is None or part.summary.method == "affected":
@@ -76,7 +77,9 @@ def _new_state(state: State, summary: Summary) -> exp.Expr:
     old, gained = _old(state.column), _new(state.column)
     if state.method != "add":
         return call(state.method, old, gained)
-    summed = exp.paren(exp.Add(this=_or_zero(old), expression=_or_zero(gained)))
+    summed: exp.Expr = exp.paren(exp.Add(this=_or_zero(old), expression=_or_zero(gained)))
+    if state.kind is not None:
+        summed = exp.cast(summed, state.kind, dialect="spark")
     if state.guard is None:
         return summed
     guard = next(s for s in summary.states if s.column == state.guard)

@@ -20,12 +20,15 @@ from sqlglot import exp
 from matview.algebra.nodes import WEIGHT, Aggregate, Node, Project
 from matview.algebra.scalars import call, column, number, substituted
 from matview.algebra.schema import Field
+from matview.versions.text import spark_text
 
 Typing = Callable[[Node], tuple[Field, ...]]
 """What a node's columns really are; Spark knows."""
 
 Method = Literal["add", "least", "greatest"]
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
+WIDE = "decimal(20, 0)"
+"""Holds every BIGINT, and leaves Spark room to add many of them."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class State:
     method: Method = "add"
     guard: str | None = None
     """The state that counts what this one adds up: while it is 0, this one is null."""
+    kind: str | None = None
+    """Its type, where a change is added up in one of more digits."""
 
 
 @dataclass(frozen=True)
@@ -176,9 +181,12 @@ class _Slots:
         return self._slot("count", of, exp.Count(this=of.copy()), _sum(weight))
 
     def sum(self, of: exp.Expr, kind: str, guard: str) -> str:
-        weight = exp.cast(column(WEIGHT), "decimal(9, 0)") if kind.startswith("decimal") else column(WEIGHT)
-        product = exp.Mul(this=weight, expression=exp.paren(of.copy()))
-        return self._slot("sum", of, exp.Sum(this=of.copy()), _sum(product), guard=guard)
+        """What a change adds may be twice as large as any sum: that of BIGINT is added up in more digits."""
+        exact = exp.cast(of, WIDE) if kind == "bigint" else of.copy()
+        is_decimal = kind == "bigint" or kind.startswith("decimal")
+        weight = exp.cast(column(WEIGHT), "decimal(9, 0)") if is_decimal else column(WEIGHT)
+        product = exp.Mul(this=weight, expression=exp.paren(exact))
+        return self._slot("sum", of, exp.Sum(this=of.copy()), _sum(product), guard=guard, kind=_sum_type(kind))
 
     def extreme(self, made: exp.Min | exp.Max, of: exp.Expr) -> str:
         method: Method = "least" if isinstance(made, exp.Min) else "greatest"
@@ -193,16 +201,17 @@ class _Slots:
         gained: exp.Expr,
         method: Method = "add",
         guard: str | None = None,
+        kind: str | None = None,
     ) -> str:
-        name = (what, "" if of is None else of.sql("spark"))
+        name = (what, "" if of is None else spark_text(of))
         if name not in self._made:
             place = self._shown(computed) or f"__state_{len(self._made)}"
-            self._made[name] = State(place, computed, gained, method, guard)
+            self._made[name] = State(place, computed, gained, method, guard, kind)
         return self._made[name].column
 
     def _shown(self, computed: exp.Expr) -> str | None:
         """The column in which users see just this."""
-        named = {name for name, made in self.aggregate.aggregates if made.sql("spark") == computed.sql("spark")}
+        named = {name for name, made in self.aggregate.aggregates if spark_text(made) == spark_text(computed)}
         taken = {state.column for state in self._made.values()}
         shown = (name for name, e in self.outputs if isinstance(e, exp.Column) and e.name in named)
         return next((name for name in shown if name not in taken), None)
@@ -234,21 +243,60 @@ def _value(made: exp.Expr, slots: _Slots, kind: str, result: Field) -> exp.Expr 
 
 
 def _exact(kind: str) -> bool:
-    """Sums of it do not depend on the order, and a weight times it loses no digit."""
+    """Sums of it do not depend on the order, and a weight times it, or what an update adds, loses no digit."""
     if kind in INTEGERS:
         return True
+    precision, scale = _digits(kind)
+    return 0 < precision <= 27 or (precision > 0 and scale <= 6)
+
+
+def _sum_type(kind: str) -> str:
+    """The type that Spark's sum has."""
+    if kind in INTEGERS:
+        return "bigint"
+    precision, scale = _digits(kind)
+    return f"decimal({min(precision + 10, 38)}, {scale})"
+
+
+def _digits(kind: str) -> tuple[int, int]:
+    """Precision and scale of a decimal type; of any other, zeros."""
     if not kind.startswith("decimal("):
-        return False
+        return 0, 0
     precision, scale = (int(part) for part in kind[len("decimal(") : -1].split(","))
-    return precision <= 28 or scale <= 6
+    return precision, scale
 
 
-def _average(slots: _Slots, of: exp.Expr, kind: str, result: Field) -> exp.Expr:
+def _average(slots: _Slots, of: exp.Expr, kind: str, result: Field) -> exp.Expr | None:
+    """Sum by count as Spark's own avg divides them; None where no division of its gives the same digits."""
     count = slots.count(of)
-    total = column(slots.sum(of, kind, count))
-    dividend = exp.cast(total, "double") if kind in INTEGERS else total
-    quotient = exp.Div(this=dividend, expression=call("nullif", column(count), number(0)), typed=False, safe=False)
+    if kind == "bigint":  # avg adds what sum would overflow with
+        total = column(slots.sum(exp.cast(of, WIDE), "decimal(20,0)", count))
+    else:
+        total = column(slots.sum(of, kind, count))
+    if kind in INTEGERS:
+        quotient = _by(exp.cast(total, "double"), count)
+    else:
+        precision, scale = _digits(kind)
+        if precision > 24:
+            return None
+        quotient = _rounded_once(total, scale, count)
     return exp.cast(quotient, result.type, dialect="spark") if result.type else quotient
+
+
+def _rounded_once(total: exp.Expr, scale: int, count: str) -> exp.Expr:
+    """The quotient to `scale + 4` digits, which are those of avg, and no more: rounded twice, 0.45 would become 1.
+
+    A decimal(34, s) by a BIGINT is one of s + 4 digits in Spark, but never of less than 6: short ones are shifted.
+    """
+    if scale >= 2:
+        return _by(exp.cast(total, f"decimal(34, {scale})"), count)
+    shifted = exp.Mul(this=total, expression=exp.cast(exp.Literal.number("0.01"), "decimal(2, 2)"))
+    quotient = _by(exp.cast(shifted, f"decimal(34, {scale + 2})"), count)
+    return exp.Mul(this=exp.paren(quotient), expression=number(100))
+
+
+def _by(total: exp.Expr, count: str) -> exp.Expr:
+    return exp.Div(this=total, expression=call("nullif", column(count), number(0)), typed=False, safe=False)
 
 
 def _logical(made: exp.Expr, true: exp.Expr, false: exp.Expr) -> exp.Expr:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,11 +28,12 @@ SOURCE_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class FedTable:
-    """A table at its source, and in the warehouse; `error`: why it is stopped, if it is."""
+    """A table at its source, and in the warehouse; `error`: why it is stopped, if so; `remote`: its rows stay there."""
 
     name: str
     table: str
     error: str | None = None
+    remote: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def _status(record: SourceRecord) -> SourceStatus:
         record.url,
         record.mode,
         record.state,
-        tuple(FedTable(table.name, table.table, table.error) for table in record.tables),
+        tuple(FedTable(t.name, t.table, t.error, not t.replicate) for t in record.tables),
         record.transactions,
         record.rows,
         record.captured_at,
@@ -93,18 +96,32 @@ def _status(record: SourceRecord) -> SourceStatus:
 
 
 def _asked(pairs: Iterable[tuple[SourceRecord, SourceStatus]], ask: Ask, now: float) -> Iterable[SourceStatus]:
-    pool = ThreadPoolExecutor(thread_name_prefix="matview-ask")
-    asked = [(pool.submit(ask, record), status) for record, status in pairs]
+    """However many do not answer, they are waited for together, and by nobody at the end of the process."""
+    until = time.monotonic() + PATIENCE
+    asked = [(_begun(ask, record), status) for record, status in pairs]
     for answer, status in asked:
         try:
-            waiting = answer.result(timeout=PATIENCE)
+            waiting = answer.result(timeout=max(0.0, until - time.monotonic()))
         except MatviewError as error:
             yield replace(status, error=str(error))
         except TooLate:
             yield replace(status, error=f"no answer within {PATIENCE:g} s")
         else:
             yield _with(status, waiting, now)
-    pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _begun(ask: Ask, record: SourceRecord) -> Future[Waiting]:
+    """The answer to be, of a thread that nobody waits for."""
+    answer: Future[Waiting] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask(record))
+        except BaseException as error:  # whoever wants the answer raises it
+            answer.set_exception(error)
+
+    threading.Thread(target=run, name="matview-ask", daemon=True).start()
+    return answer
 
 
 def _with(status: SourceStatus, waiting: Waiting, now: float) -> SourceStatus:
@@ -122,19 +139,14 @@ def _seconds(at: datetime | None) -> float | None:
     return None if at is None else at.timestamp()
 
 
-def asked_anew(record: SourceRecord) -> Waiting:
-    """For those who have no connection yet, and need none after this."""
+def asked_anew(record: SourceRecord, url: str | None = None) -> Waiting:
+    """By a connection of its own, which nobody else waits for; `url` is one with a password, if that is known."""
     # Imported here for the sake of start-up time: drivers and pyarrow are needed only where there are sources.
+    from matview.catalog.described import all_described
     from matview.sources import connect
-    from matview.sources.engine import SourceColumn, SourceTable
 
-    engine = connect(record.url)
+    engine = connect(url or record.url)
     try:
-        columns = [
-            tuple(SourceColumn(c.name, c.source_type, c.type, c.nullable) for c in table.columns)
-            for table in record.tables
-        ]
-        pairs = zip(record.tables, columns, strict=True)
-        return engine.waiting([SourceTable(table.name, own, table.key, table.identity) for table, own in pairs])
+        return engine.waiting(all_described(record.tables))
     finally:
         engine.close()

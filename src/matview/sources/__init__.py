@@ -6,6 +6,13 @@ from matview.errors import BadSourceUrl
 from matview.sources.engine import Source
 from matview.sources.urls import SourceUrl
 
+DIALECTS = {"postgresql": "postgres", "sqlite": "sqlite", "mariadb": "mysql"}
+
+
+def dialect_of(url: str) -> str:
+    """The name of a source's SQL in sqlglot; nothing is connected to."""
+    return DIALECTS[SourceUrl.parse(url).engine]
+
 
 def connect(url: str) -> Source:
     """The source at that URL, which is asked whether it answers. A driver is imported when it is used."""

@@ -17,11 +17,16 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from sqlglot import exp
 
+from matview.errors import MatviewError
+
 WEIGHT = "__weight"
 """The column of a captured change that says how often a row came (positive) or went (negative)."""
 
 Taken = Mapping[str, Any]
 """A set of transactions as the engine writes it: plain JSON, kept in the catalog until the round has ended."""
+
+NOTHING: Taken = {}
+"""The set without any transaction, of every engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +51,23 @@ class SourceTable:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a table cannot be captured, or is no longer: what, and the statement or step that mends it."""
+    """Why a table cannot be captured, or is no longer: the error that it is for who goes on in spite of it, with the
+    statement or step that mends it. Without a table it is of the whole source."""
 
-    what: str
-    help: str
+    error: MatviewError
     table: str | None = None
+
+    @property
+    def code(self) -> str:
+        return self.error.code
+
+    @property
+    def what(self) -> str:
+        return self.error.what
+
+    @property
+    def help(self) -> str:
+        return self.error.help
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +95,7 @@ class Captured:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A part of a table that can be read by itself, and about how many rows it has."""
+    """A part of a table that can be read by itself, and about how many rows it has; 0 if nobody can tell."""
 
     table: SourceTable
     condition: str
@@ -103,8 +120,8 @@ class FirstState(ABC):
 class Source(ABC):
     """A connection to one source. Made by `matview.sources.connect(url)`; safe to use from several threads."""
 
-    dialect: ClassVar[str]
-    """The name of the engine's SQL in sqlglot."""
+    tells_transactions: ClassVar[bool]
+    """Whether `capture` can take them one at a time."""
 
     # configuration phase
 
@@ -157,10 +174,19 @@ class Source(ABC):
 
     @abstractmethod
     def evaluate(
-        self, query: exp.Query, tables: Sequence[SourceTable], taken: Taken, shipped: Mapping[str, pa.Table]
+        self,
+        query: exp.Query,
+        tables: Sequence[SourceTable],
+        taken: Taken,
+        shipped: Mapping[str, pa.Table],
+        besides: Sequence[Taken] = (),
     ) -> Iterator[pa.RecordBatch]:
         """A subquery at the source, atomically. A table's name means R^o; `Δ` before it the signed changes of the set
-        with WEIGHT; names in `shipped` are relations sent along, in batches."""
+        with WEIGHT; names in `shipped` are relations sent along, in batches.
+
+        The sets of `besides` are installed and perhaps not acknowledged yet: R^o has them, the changes do not. With
+        NOTHING taken, R^o is the state after them: what the warehouse has taken over so far.
+        """
 
     @abstractmethod
     def waiting(self, tables: Sequence[SourceTable]) -> Waiting: ...

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from matview.errors import BadSourceUrl
 
@@ -30,6 +30,10 @@ ENGINES = {
 }
 REFERENCE = re.compile(r"\$\{([^{}]+)\}")
 PASSWORD_OPTIONS = ("password", "password_env", "password_file")
+SECRET = re.compile("pass|pwd|key|token|secret|credential", re.IGNORECASE)
+PLACES = ("password_env", "password_file", "passfile", "sslkey", "ssl_key")
+"""Options that say where a secret is, and may be kept."""
+MOST_PORTS = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,8 @@ class SourceUrl:
     database: str = ""
     options: tuple[tuple[str, str], ...] = ()
     password: Password = Password()
+    secrets: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Options that are as secret as the password, such as `sslpassword`: for the driver, and for nobody else."""
 
     @classmethod
     def parse(cls, text: str) -> SourceUrl:
@@ -69,16 +75,22 @@ class SourceUrl:
         engine = ENGINES.get(scheme.lower())
         if not separator or engine is None:
             raise BadSourceUrl(f"{scheme!r} is no kind of source" if separator else "a source is named by a URL")
+        if "\0" in unquote(rest):
+            raise BadSourceUrl("the URL has a character that no name has: %00")
         return _sqlite(text, rest) if engine == "sqlite" else _server(engine, scheme, rest)
 
     def hidden(self, message: object) -> str:
-        """A driver's message without the password."""
+        """A driver's message without the password and its like."""
         text = str(message).strip()
+        for secret in (self._revealed(), *(value for _, value in self.secrets)):
+            text = text.replace(secret, "***") if secret else text
+        return text
+
+    def _revealed(self) -> str | None:
         try:
-            password = self.password.reveal()
+            return self.password.reveal()
         except BadSourceUrl:
-            return text
-        return text.replace(password, "***") if password else text
+            return None
 
     def __str__(self) -> str:
         return self.stored
@@ -87,21 +99,27 @@ class SourceUrl:
 def _sqlite(text: str, rest: str) -> SourceUrl:
     location, _, query = rest.partition("?")
     if not location.startswith("/") or location == "/":
-        raise BadSourceUrl(f"{text!r} names no file", help="sqlite:///relative/file.db or sqlite:////absolute/file.db")
-    return SourceUrl("sqlite", text, database=expanded(unquote(location[1:])), options=tuple(parse_qsl(query)))
+        raise BadSourceUrl(
+            f"'sqlite://{location}' names no file", help="sqlite:///relative/file.db or sqlite:////absolute/file.db"
+        )
+    options = tuple(parse_qsl(query))
+    if any(is_secret(name) for name, _ in options):
+        raise BadSourceUrl("a SQLite file has no password", help="there is matview_schema=NAME")
+    return SourceUrl("sqlite", text, database=expanded(unquote(location[1:])), options=options)
 
 
 def _server(engine: str, scheme: str, rest: str) -> SourceUrl:
-    parts = urlsplit(f"//{rest}")
+    parts = split(rest)
     login, _, address = parts.netloc.rpartition("@")
     user, _, secret = login.partition(":")
     options = tuple(parse_qsl(parts.query, keep_blank_values=True))
     password = password_of(unquote(secret), options)
     host, port = host_and_port(address)
-    kept = [(name, value) for name, value in options if name != "password" or password.environment]
+    kept = [(name, value) for name, value in options if not is_secret(name) or REFERENCE.fullmatch(value)]
     shown = f"{user}:{secret}" if password.environment and secret else user
     query = "&".join(f"{name}={quote(value, safe='/')}" for name, value in kept)
     stored = f"{scheme}://{shown + '@' if shown else ''}{address}{parts.path}{'?' + query if query else ''}"
+    others = [(name, expanded(value)) for name, value in options if name not in PASSWORD_OPTIONS]
     return SourceUrl(
         engine,
         stored,
@@ -109,9 +127,22 @@ def _server(engine: str, scheme: str, rest: str) -> SourceUrl:
         expanded(host) or None,
         port,
         expanded(unquote(parts.path.lstrip("/"))),
-        tuple((name, expanded(value)) for name, value in kept if name not in PASSWORD_OPTIONS),
+        tuple((name, value) for name, value in others if not is_secret(name)),
         password,
+        tuple((name, value) for name, value in others if is_secret(name)),
     )
+
+
+def split(rest: str) -> SplitResult:
+    try:
+        return urlsplit(f"//{rest}")
+    except ValueError:
+        raise BadSourceUrl("the URL has no valid host", help="an address of IPv6 stands in brackets: [::1]") from None
+
+
+def is_secret(option: str) -> bool:
+    """Whether the option's name says that its value is nobody's business."""
+    return bool(SECRET.search(option)) and option.lower() not in PLACES
 
 
 def password_of(secret: str, options: Iterable[tuple[str, str]]) -> Password:
@@ -131,7 +162,10 @@ def host_and_port(address: str) -> tuple[str, int | None]:
     match = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::(\d+))?", address)
     if match is None:
         raise BadSourceUrl("the URL has no valid host and port", help="a colon in a name or password is written %3A")
-    return unquote(match[1].strip("[]")), int(match[2]) if match[2] else None
+    port = int(match[2]) if match[2] else None
+    if port is not None and port > MOST_PORTS:
+        raise BadSourceUrl(f"there is no port {port}")
+    return unquote(match[1].strip("[]")), port
 
 
 def expanded(text: str) -> str:

@@ -32,6 +32,9 @@ _VALUE_CONDITIONS = (
     "CANNOT_PARSE",
 )
 
+_SEVERAL_ROWS = "SCALAR_SUBQUERY_TOO_MANY_ROWS"
+_ONE_ROW = "nothing was changed; aggregate the subquery or add LIMIT 1, or correct the rows that it finds"
+
 
 @contextmanager
 def translated(doing: str = "running a query", help: str | None = None) -> Iterator[None]:
@@ -57,6 +60,8 @@ def translate(error: PySparkException | Py4JJavaError, doing: str, help: str | N
         return StorageFailure(f"{doing}: no space left on the device", help=help)
     if "[MV" in full:
         return _own(full)
+    if _SEVERAL_ROWS in full:
+        return BadValue(f"{doing}: a scalar subquery gives more than one row", help=_ONE_ROW)
     if condition.startswith(_VALUE_CONDITIONS):
         return BadValue(text)
     for known in _VALUE_CONDITIONS:

@@ -21,6 +21,7 @@ from matview.sql.pieces import DIALECT, Piece, place_of, split
 from matview.sql.settings import OWN_PREFIX
 from matview.sql.sources import SOURCE_STATEMENTS, SourceParser
 from matview.sql.views import VIEW_STATEMENTS, ViewParser
+from matview.versions.text import refusing_depth
 
 __all__ = ["DIALECT", "parse", "parse_one", "place_of"]
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
@@ -31,8 +32,8 @@ _SET_VERSIONS = re.compile(r"^\s*WAREHOUSE\s+SET\s+VERSIONS\s*=?\s*(\d+)\s*$", r
 def parse(text: str, source: str = "<sql>") -> tuple[st.Statement, ...]:
     """Every statement of a text, in order."""
     try:
-        pieces = split(text)
-        return tuple(_parse_piece(piece, source) for piece in pieces)
+        with refusing_depth():
+            return tuple(_parse_piece(piece, source) for piece in split(text))
     except (ParseError, TokenError) as error:
         raise _syntax_error(error, source) from None
 
@@ -147,6 +148,7 @@ def _create(tree: exp.Create, source: str) -> st.CreateTable:
             case exp.ColumnDef():
                 columns.append(_column(item, key, source))
             case exp.PrimaryKey():
+                _refuse_second_key(key, item, source)
                 key.extend(part.name for part in item.expressions)
             case _:
                 raise BadDefinition(
@@ -178,6 +180,15 @@ def _known_column(schema: Schema, name: str, source: str) -> str:
     return column.name
 
 
+def _refuse_second_key(key: list[str], item: exp.Expr, source: str) -> None:
+    if key:
+        raise BadDefinition(
+            "a table has one PRIMARY KEY",
+            where=place_of(item, source),
+            help="write PRIMARY KEY (a, b) behind the columns if the key is both of them",
+        )
+
+
 def _column(item: exp.ColumnDef, key: list[str], source: str) -> Column:
     kind = item.args.get("kind")
     if not isinstance(kind, exp.DataType):
@@ -188,6 +199,7 @@ def _column(item: exp.ColumnDef, key: list[str], source: str) -> Column:
             case exp.NotNullColumnConstraint():
                 nullable = bool(constraint.kind.args.get("allow_null"))
             case exp.PrimaryKeyColumnConstraint():
+                _refuse_second_key(key, item, source)
                 key.append(item.name)
             case exp.CommentColumnConstraint():
                 pass

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sqlglot import Token, TokenType, exp
-from sqlglot.dialects.spark import Spark
 
 from matview.errors import Place
+from matview.versions.text import MatviewSpark
 
-DIALECT = "spark"
+DIALECT = MatviewSpark
 
 
-class _Tokenizer(Spark.Tokenizer):
+class _Tokenizer(MatviewSpark.Tokenizer):
     """sqlglot's own makes one string of what follows SHOW or EXPLAIN."""
 
     COMMANDS: ClassVar[set[TokenType]] = set()

@@ -48,7 +48,13 @@ def plain_name(leaf: Scan | Change | Stored) -> exp.Table:
 
 def query(node: Node, name: Name = plain_name) -> exp.Query:
     """The node as one query whose columns are the node's, in order."""
-    return _Rendering(node, name).query()
+    return _Rendering(node, name, _common(node)).query()
+
+
+def spelled_out(node: Node, name: Name = plain_name) -> exp.Query:
+    """As `query`, with everything written where it is used: some databases compute a common table expression whole, and
+    look nothing up in it."""
+    return _Rendering(node, name, frozenset()).query()
 
 
 def _table(name: str) -> exp.Table:
@@ -56,11 +62,11 @@ def _table(name: str) -> exp.Table:
 
 
 class _Rendering:
-    def __init__(self, node: Node, name: Name) -> None:
+    def __init__(self, node: Node, name: Name, common: frozenset[Node]) -> None:
         self._node = node
         self._name = name
         self._numbers = count(1)
-        self._common = _common(node)
+        self._common = common
         self._ctes: dict[Node, str] = {}
         self._texts: list[tuple[str, exp.Query]] = []
 

@@ -1,6 +1,6 @@
 """The statements about sources.
 
-CREATE SOURCE [IF NOT EXISTS] name FROM 'url' TABLES (table [AS name], ...) [PREFIX 'text'] [WITHOUT REPLICAS]
+CREATE SOURCE [IF NOT EXISTS] name FROM 'url' TABLES (table [AS name] [REMOTE], ...) [PREFIX 'text'] [WITHOUT REPLICAS]
     [CONSISTENCY STRONG | COMPLETE]
 DROP SOURCE [IF EXISTS] name [CASCADE]      REFRESH SOURCE name      SHOW SOURCES
 """
@@ -8,6 +8,7 @@ DROP SOURCE [IF EXISTS] name [CASCADE]      REFRESH SOURCE name      SHOW SOURCE
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Literal
 
 from matview.errors import BadDefinition
@@ -17,6 +18,15 @@ from matview.sql.tokens import TokenReader
 SOURCE_STATEMENTS = (("CREATE", "SOURCE"), ("DROP", "SOURCE"), ("REFRESH", "SOURCE"), ("SHOW", "SOURCES"))
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 _CONSISTENCY: dict[tuple[str, ...], Literal["strong", "complete"]] = {("STRONG",): "strong", ("COMPLETE",): "complete"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The last part of its name there, what it shall be called here, and whether it stays where it is."""
+
+    last: str
+    alias: str | None
+    remote: bool
 
 
 class SourceParser(TokenReader):
@@ -41,21 +51,23 @@ class SourceParser(TokenReader):
         self.expect("TABLES")
         tables = self._tables()
         prefix = self.string() if self.took("PREFIX") else ""
-        replicate = not self.took("WITHOUT", "REPLICAS")
+        without = self.took("WITHOUT", "REPLICAS")
         mode = self.choice(_CONSISTENCY, "STRONG or COMPLETE") if self.took("CONSISTENCY") else "strong"
-        named = {table: alias or prefix + last for table, (last, alias) in tables.items()}
-        return self.ended(st.CreateSource(name, url, named, replicate, mode, if_not_exists))
+        named = {table: one.alias or prefix + one.last for table, one in tables.items()}
+        remote = frozenset(table for table, one in tables.items() if without or one.remote)
+        return self.ended(st.CreateSource(name, url, named, remote, mode, if_not_exists))
 
-    def _tables(self) -> dict[str, tuple[str, str | None]]:
+    def _tables(self) -> dict[str, _Table]:
         self.expect("(")
-        found: dict[str, tuple[str, str | None]] = {}
+        found: dict[str, _Table] = {}
         while True:
             where = self.here()
             parts = self._qualified()
             name = ".".join(map(_written, parts))
             if name in found:
                 raise BadDefinition(f"table {name} is named twice", where=where)
-            found[name] = (parts[-1], self.name() if self.took("AS") else None)
+            alias = self.name() if self.took("AS") else None
+            found[name] = _Table(parts[-1], alias, self.took("REMOTE"))
             if not self.took(","):
                 break
         self.expect(")")

@@ -266,7 +266,8 @@ class CreateSource:
     name: str
     url: str = field(repr=False)
     tables: Mapping[str, str] = field(default_factory=dict)
-    replicate: bool = True
+    remote: frozenset[str] = frozenset()
+    """Those that stay where they are; the others are copied."""
     mode: Literal["strong", "complete"] = "strong"
     if_not_exists: bool = False
 

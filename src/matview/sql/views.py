@@ -14,6 +14,8 @@ setting: VIEWGROUP name | MAINTAIN IMMEDIATE | DEFERRED | SNAPSHOT
 
 from __future__ import annotations
 
+import re
+
 import sqlglot
 from sqlglot import exp
 
@@ -24,6 +26,9 @@ from matview.sql.groups import read_schedule
 from matview.sql.pieces import DIALECT
 from matview.sql.settings import MAINTAIN, POLICIES, ViewSettings
 from matview.sql.tokens import TokenReader
+
+_TABLE = re.compile(r"\A\s*TABLE\s+(?=[\w`])", re.IGNORECASE)
+"""`TABLE t` is short for `SELECT * FROM t`, which is how it is kept."""
 
 VIEW_STATEMENTS = (
     ("CREATE", "MATERIALIZED"),
@@ -148,6 +153,7 @@ class ViewParser(TokenReader):
         text = self._piece.after(self._piece.tokens[self._at])
         if not text.strip():
             raise SqlSyntaxError("a view needs a query after AS", where=self.here())
+        text = _TABLE.sub("SELECT * FROM ", text, count=1)
         tree = sqlglot.parse_one(text, dialect=DIALECT)
         check_clauses(tree, self._source)
         if not isinstance(tree, exp.Query | exp.Values):

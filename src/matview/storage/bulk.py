@@ -9,15 +9,18 @@ import threading
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from matview.storage.engine import Engine
 from matview.storage.few import AS_SPARK_DOES, arrow_schema
 from matview.storage.files import Files
+from matview.storage.floats import arrow_options, exact_columns
 from matview.versions.layout import RID, Layout
 from matview.versions.tuples import Operation
 
 ROW_GROUP = 131_072
+SAMPLE = 4_096
 
 
 class Bulk:
@@ -40,7 +43,7 @@ class Bulk:
         with self._lock:
             first, self._next_rid = self._next_rid, self._next_rid + count
         known = {name: rows.column(name) for name in self._layout.current}
-        known[RID] = pa.array(range(first, first + count), pa.int64())
+        known[RID] = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), count), start=first - 1)
         known[self._layout.vn(1)] = pa.repeat(pa.scalar(self._vn, pa.int64()), count)
         known[self._layout.op(1)] = pa.repeat(pa.scalar(int(Operation.INSERT), pa.int8()), count)
         return pa.Table.from_arrays([known[field.name].cast(field.type) for field in self.schema], schema=self.schema)
@@ -61,16 +64,23 @@ def write(files: Files, path: str, schema: pa.Schema, tables: Iterable[pa.Table]
     if first is None:
         return 0
     count = int(first.num_rows)
-    encoded = {name: name != RID for name in schema.names}
-    options = {"use_dictionary": [name for name, often in encoded.items() if often]}
-    if RID in encoded:
-        options["column_encoding"] = {RID: "DELTA_BINARY_PACKED"}  # type: ignore[assignment]
+    options: dict[str, object] = dict(arrow_options(schema))
+    options["use_dictionary"] = [name for name in exact_columns(schema) if repeats(first[name])]
+    if RID in schema.names:
+        options["column_encoding"] = {RID: "DELTA_BINARY_PACKED"}
     with files.output(path) as stream, pq.ParquetWriter(stream, schema, **AS_SPARK_DOES, **options) as writer:
         writer.write_table(first)
         for table in arriving:
             count += int(table.num_rows)
             writer.write_table(table)
     return count
+
+
+def repeats(column: pa.ChunkedArray) -> bool:
+    """Whether a dictionary is worth its while, judged by the first rows. To make one of values that hardly repeat, and
+    to give it up again, takes more than half of the time to write a file, and the file is larger for it."""
+    some = column.slice(0, SAMPLE)
+    return pa.types.is_nested(some.type) or bool(2 * pc.count_distinct(some, mode="all").as_py() <= len(some))
 
 
 def gathered(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:

@@ -27,6 +27,18 @@ INSERT, UPDATE, DELETE = int(Operation.INSERT), int(Operation.UPDATE), int(Opera
 
 def changes(table: VersionedTable, files: Sequence[DataFile], columns: Sequence[str]) -> DataFrame:
     """The signed bag of some columns' rows; an update that changes none of them is not in it."""
+    if table.remote is not None and len(files) > 1:
+        return _summed(_each(table, files, columns), columns)
+    return _each(table, files, columns)
+
+
+def _summed(signed: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """The log of a table that stays at its source tells of rows, not of tuples: what came and went cancels out."""
+    summed = signed.groupBy(*map(quoted, columns)).agg(F.sum(WEIGHT).alias(WEIGHT))
+    return summed.where(F.col(WEIGHT) != 0)
+
+
+def _each(table: VersionedTable, files: Sequence[DataFile], columns: Sequence[str]) -> DataFrame:
     new = [f for f in files if f.level is Level.BASE]
     touched = [f for f in files if f.level is Level.OVERLAY]
     tuples = _net(table, new, touched, columns) if touched and len(files) > 1 else table.at_hand(files)

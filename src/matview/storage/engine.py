@@ -20,6 +20,7 @@ from matview.errors import BadDefinition
 from matview.spark.errors import translated
 from matview.spark.session import ADAPTIVE, OWN
 from matview.storage.files import Files
+from matview.storage.floats import spark_options
 from matview.storage.snapshot import DataFile, Level
 from matview.storage.stats import data_file
 from matview.versions.facts import BROADCAST_ROWS
@@ -27,7 +28,13 @@ from matview.versions.layout import LEVEL
 from matview.versions.text import spark_text
 
 UNCOMMITTED = "nothing was committed; free space or mend what Spark's own log names, then run it again"
-WRITE_OPTIONS = {"compression": "zstd", "parquet.writer.version": "PARQUET_2_0"}
+GROUP_ROWS = 200_000
+"""So few that the driver reads a row group in some hundredths of a second."""
+WRITE_OPTIONS = {
+    "compression": "zstd",
+    "parquet.writer.version": "PARQUET_2_0",
+    "parquet.block.row.count.limit": str(GROUP_ROWS),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +150,13 @@ class Engine:
         observation = Observation()
         observed = rows.observe(observation, *(column.alias(name) for name, column in observe.items()))
         kept = observed.where(f"NOT ({unless})").drop(*drop)
+        options = WRITE_OPTIONS | spark_options(kept.schema)
         with translated("writing tuples", UNCOMMITTED):
             if len(levels) == 1:
                 target = files.uri(f"{directory}/{LEVEL}={levels[0].value}")
-                kept.drop(LEVEL).write.options(**WRITE_OPTIONS).parquet(target)
+                kept.drop(LEVEL).write.options(**options).parquet(target)
             else:
-                kept.write.options(**WRITE_OPTIONS).partitionBy(LEVEL).parquet(files.uri(directory))
+                kept.write.options(**options).partitionBy(LEVEL).parquet(files.uri(directory))
         return Written(self.written(files, directory), observation.get)
 
     @staticmethod

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import types as t
 
 from matview.storage.files import Files
+from matview.storage.floats import arrow_options
 from matview.storage.snapshot import DataFile
 
 FEW_ROWS = 20_000
@@ -61,14 +63,15 @@ def read_few(files: Files, data: Sequence[DataFile], struct: t.StructType) -> pa
     schema = arrow_schema(struct)
     if schema is None or not are_few(sum(f.rows for f in data)):
         return None
-    tables = [_shaped(files.read(file.path, schema.names), schema) for file in data]
+    tables = [shaped(files.read(file.path, schema.names), schema, file.rows) for file in data]
     return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
-def _shaped(found: pa.Table, schema: pa.Schema) -> pa.Table:
+def shaped(found: pa.Table, schema: pa.Schema, rows: int) -> pa.Table:
+    """So many rows in the columns of a schema; one that is missing is null."""
+    there = set(found.column_names)
     columns = [
-        found[field.name].cast(field.type) if field.name in found.column_names else pa.nulls(found.num_rows, field.type)
-        for field in schema
+        found[field.name].cast(field.type) if field.name in there else pa.nulls(rows, field.type) for field in schema
     ]
     return pa.Table.from_arrays(columns, schema=schema)
 
@@ -76,4 +79,28 @@ def _shaped(found: pa.Table, schema: pa.Schema) -> pa.Table:
 def write_few(files: Files, path: str, tuples: pa.Table) -> None:
     """One file, as Spark would write it but for its own notes."""
     with files.output(path) as stream:
-        pq.write_table(tuples, stream, **AS_SPARK_DOES)
+        pq.write_table(tuples, stream, **AS_SPARK_DOES, **arrow_options(tuples.schema))
+
+
+def hashable(column: pa.ChunkedArray) -> list[object]:
+    """Values that Python tells apart as Spark does: nulls are alike, and so are all that are not numbers."""
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
+    elif pa.types.is_string(column.type):
+        column = column.cast(pa.binary())
+    values: list[object] = column.to_pylist()
+    return ["NaN" if v != v else v for v in values] if pa.types.is_floating(column.type) else values
+
+
+def distinct_values(*columns: pa.ChunkedArray) -> frozenset[Any] | None:
+    """None if Python has no such value: a year beyond 9999 or before 1, a text that is not UTF-8."""
+    try:
+        return frozenset(value for column in columns for value in column.unique().to_pylist())
+    except (ValueError, OverflowError):
+        return None
+
+
+def structs(table: pa.Table, absent: Sequence[bool]) -> pa.StructArray:
+    """Each row as one value, null where it is absent."""
+    arrays = [column.combine_chunks() for column in table.columns]
+    return pa.StructArray.from_arrays(arrays, names=table.column_names, mask=pa.array(absent, pa.bool_()))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
-from matview.errors import UnsupportedStatement
+from matview.errors import StaysRemote, UnsupportedStatement
 from matview.sql.pieces import place_of
 from matview.storage.engine import Engine, relation, relation_name
 from matview.storage.snapshot import DataFile, Snapshot
@@ -53,6 +53,13 @@ def check_reference(reference: exp.Table) -> None:
     )
 
 
+def refuse_remote(table: VersionedTable, reference: exp.Table | None = None) -> None:
+    """StaysRemote, if there is nothing here to be read."""
+    if table.remote is not None:
+        where = None if reference is None else place_of(reference)
+        raise StaysRemote(f"{table.name} stays at source {table.remote}, and cannot be read here", where=where)
+
+
 def run_query(
     engine: Engine,
     query: exp.Expr,
@@ -69,6 +76,7 @@ def run_query(
             return relation(reference.name)
         check_reference(reference)
         found = lookup(reference)
+        refuse_remote(found.table, reference)
         predicates = sargable(reference, found.table.schema)
         tuples = relation_name()
         relations[tuples] = found.table.tuples(found.files(predicates, version))

@@ -30,7 +30,7 @@ def _bounds(footer: pq.FileMetaData) -> tuple[dict[str, object], dict[str, objec
         leaf = footer.schema.column(index)
         if leaf.path != leaf.name:
             continue
-        bounds = [_group_bounds(footer.row_group(g).column(index)) for g in range(footer.num_row_groups)]
+        bounds = [group_bounds(footer.row_group(g).column(index)) for g in range(footer.num_row_groups)]
         known = [b for b in bounds if b is not None]
         if len(known) != len(bounds):
             continue
@@ -41,7 +41,7 @@ def _bounds(footer: pq.FileMetaData) -> tuple[dict[str, object], dict[str, objec
     return minimum, maximum
 
 
-def _group_bounds(column: pq.ColumnChunkMetaData) -> tuple[Any, Any] | tuple[()] | None:
+def group_bounds(column: pq.ColumnChunkMetaData) -> tuple[Any, Any] | tuple[()] | None:
     """(least, greatest); () where all is null; None where nothing is known."""
     stats = column.statistics
     if stats is None:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from matview.algebra.schema import Schema
+from matview.remembered import Remembered
 from matview.storage.delta import DeltaFiles
 from matview.storage.engine import Engine, small
 from matview.storage.few import read_few
 from matview.storage.files import Files
-from matview.storage.remembered import Remembered
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL, RID, RID_TYPE, VN_TYPE, Layout
+from matview.versions.text import quoted
 from matview.versions.tuples import Operation
 
 Columns = Sequence[tuple[str, str]]
 REMEMBERED = 32
+MOST_FOOTERS = 256
 
 
 class VersionedTable:
@@ -35,6 +39,8 @@ class VersionedTable:
         files: Files,
         engine: Engine,
         cluster_by: Sequence[str] = (),
+        remote: str | None = None,
+        expected_rows: int = 0,
     ) -> None:
         self.id = id
         self.name = name
@@ -42,9 +48,14 @@ class VersionedTable:
         self.files = files
         self.engine = engine
         self.cluster_by = tuple(cluster_by)
+        self.remote = remote
+        """The source at which the rows stay, if they do; then there are about so many, and none here."""
+        self.expected_rows = expected_rows
         self.log = DeltaFiles(files, lambda: delta_fields(engine.struct(self.layout.columns)))
         self._few: Remembered[pa.Table | None] = Remembered(REMEMBERED)
         self._frames: Remembered[DataFrame] = Remembered(REMEMBERED)
+        self._footers: Remembered[pq.FileMetaData] = Remembered(MOST_FOOTERS)
+        self._states: Remembered[pa.Table] = Remembered(REMEMBERED)
 
     @property
     def schema(self) -> Schema:
@@ -52,6 +63,11 @@ class VersionedTable:
 
     def tuples(self, data: Sequence[DataFile]) -> DataFrame:
         """The stored tuples of the given files, hidden ones included, with `__level`."""
+        levels = [some for level in Level if (some := tuple(f for f in data if f.level is level))]
+        found = [self._of_level(some) for some in levels or [()]]
+        return reduce(DataFrame.unionAll, found)
+
+    def _of_level(self, data: tuple[DataFile, ...]) -> DataFrame:
         known = ("tuples", *(f.path for f in data))
         return self._frames.get(known, lambda: self.engine.scan(self.files, data, self.layout.columns))
 
@@ -60,6 +76,14 @@ class VersionedTable:
         wanted = tuple(columns or self.layout.columns)
         known = (wanted, *(f.path for f in data))
         return self._few.get(known, lambda: read_few(self.files, data, self.engine.struct(wanted)))
+
+    def footer(self, path: str) -> pq.FileMetaData:
+        return self._footers.get(path, lambda: self.files.parquet(path))
+
+    def states(self, file: DataFile) -> pa.Table:
+        """Which tuples a file has a state of, and of which version: `__rid` and `__vn1`."""
+        schema = pa.schema([(RID, pa.int64()), (self.layout.vn(1), pa.int64())])
+        return self._states.get(file.path, lambda: self.files.read(file.path, schema.names).cast(schema))
 
     def at_hand(self, data: Sequence[DataFile], columns: Columns | None = None) -> DataFrame:
         """The stored tuples of the given files, without `__level`; if they are few, they are in the plan itself."""
@@ -79,18 +103,32 @@ class VersionedTable:
 
     def newest(self, data: Sequence[DataFile], overlay: Sequence[DataFile]) -> DataFrame:
         """The tuples in `data` that `overlay` does not hide: each tuple once, in its newest stored state."""
-        tuples = self.tuples(data)
-        if not overlay:
-            return tuples
+        return self._beside(self.tuples(data), overlay, "left_anti") if overlay else self.tuples(data)
+
+    def _beside(self, tuples: DataFrame, overlay: Sequence[DataFile], how: str) -> DataFrame:
+        """Tuples joined to what hides them, `__later_rid`."""
         vn = self.layout.vn(1)
         later = self.hiders(overlay).select(F.col(RID).alias("__later_rid"), F.col(vn).alias("__later_vn"))
         hides = (F.col(LEVEL) == Level.BASE.value) | (F.col("__later_vn") > F.col(vn))
         later = small(later, sum(f.rows for f in overlay))
-        return tuples.join(later, (F.col(RID) == F.col("__later_rid")) & hides, "left_anti")
+        return tuples.join(later, (F.col(RID) == F.col("__later_rid")) & hides, how)
 
     def latest(self, data: Sequence[DataFile], overlay: Sequence[DataFile]) -> DataFrame:
         """As `newest`, without void tuples; logically deleted ones are there."""
         return self.newest(data, overlay).where(F.col(self.layout.op(1)) != int(Operation.VOID))
+
+    def asked(self, data: Sequence[DataFile], overlay: Sequence[DataFile], skipping: str = "TRUE") -> DataFrame:
+        """As `latest`, for a user's conditions: none of them is asked of a hidden tuple (`versions.rewrite` says why).
+
+        `skipping` is a condition of stored values that never fails; tuples that do not meet it are left out.
+        """
+        tuples = self.tuples(data).where(skipping)
+        if overlay:
+            not_hidden = F.col("__later_rid").isNull()
+            values = {c: F.when(not_hidden, F.col(quoted(c))) for c in self.schema.names}
+            columns = [values.get(c, F.col(quoted(c))).alias(c) for c in tuples.columns]
+            tuples = self._beside(tuples, overlay, "left_outer").where(not_hidden).select(*columns)
+        return tuples.where(F.col(self.layout.op(1)) != int(Operation.VOID))
 
 
 def delta_fields(struct: StructType) -> list[Mapping[str, object]]:

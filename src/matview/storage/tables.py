@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from matview.catalog.records import NewTable, TableRecord
+from matview.catalog.records import NewTable, TableRecord, remote_of
 from matview.storage.engine import Engine
 from matview.storage.files import Files
 from matview.storage.table import VersionedTable
@@ -24,8 +24,18 @@ class OpenTables:
             found = self._open.get((record.id, versions))
             if found is None:
                 files = self.root.under(record.directory)
-                cluster_by = _cluster_by(record)
-                found = VersionedTable(record.id, record.name, record.schema, versions, files, self.engine, cluster_by)
+                remote, expected = remote_of(record)
+                found = VersionedTable(
+                    record.id,
+                    record.name,
+                    record.schema,
+                    versions,
+                    files,
+                    self.engine,
+                    _cluster_by(record),
+                    remote,
+                    expected,
+                )
                 self._open[(record.id, versions)] = found
             return found
 

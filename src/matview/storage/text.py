@@ -11,13 +11,13 @@ from itertools import groupby
 
 from sqlglot import exp
 
-from matview.storage.query import Found, Lookup, check_reference
+from matview.storage.query import Found, Lookup, check_reference, refuse_remote
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL
 from matview.versions.predicates import sargable
 from matview.versions.references import rewrite_query
 from matview.versions.rewrite import Dialect, reading
-from matview.versions.text import spark_text
+from matview.versions.text import foreign_text, spark_text
 
 
 def query_text(query: exp.Expr, lookup: Lookup, version: int, dialect: Dialect) -> str:
@@ -26,6 +26,7 @@ def query_text(query: exp.Expr, lookup: Lookup, version: int, dialect: Dialect) 
     def replace(reference: exp.Table) -> exp.Expr:
         check_reference(reference)
         found = lookup(reference)
+        refuse_remote(found.table, reference)
         predicates = sargable(reference, found.table.schema)
         overlay = found.snapshot.overlay
         layout = found.table.layout
@@ -41,7 +42,7 @@ def query_text(query: exp.Expr, lookup: Lookup, version: int, dialect: Dialect) 
         )
 
     rewritten = rewrite_query(query, replace)
-    return spark_text(rewritten) if dialect == "spark" else rewritten.sql(dialect, pretty=True)
+    return spark_text(rewritten) if dialect == "spark" else foreign_text(rewritten, dialect, pretty=True)
 
 
 def _tuples(found: Found, files: Sequence[DataFile], dialect: Dialect) -> exp.Query:
@@ -88,7 +89,8 @@ def _columns(found: Found, there: set[str], level: Level = Level.BASE) -> exp.Se
 
 def _relation(found: Found, files: list[DataFile], dialect: Dialect) -> exp.Expr:
     """Parquet files by their paths."""
-    paths = [found.table.files.uri(f.path) for f in files]
+    stored = found.table.files
+    paths = [(stored.spark_uri if dialect == "spark" else stored.uri)(f.path) for f in files]
     match dialect:
         case "duckdb":
             listed = exp.Array(expressions=[exp.Literal.string(path) for path in paths])

@@ -24,7 +24,7 @@ from matview.versions.layout import Layout
 from matview.versions.predicates import Comparison, Constant, Kind, Predicate, Value, as_date, kind_of, sargable
 from matview.versions.tuples import Operation
 
-__all__ = ["Comparison", "Constant", "Predicate", "implied", "may_match", "sargable"]
+__all__ = ["Comparison", "Constant", "Predicate", "current", "implied", "may_match", "sargable"]
 
 Bound = int | Decimal | str | date | datetime
 
@@ -45,16 +45,18 @@ def implied(
 ) -> exp.Expr | None:
     """What the predicates demand of stored tuples, in a form that Parquet row groups can be skipped by.
 
-    Only for columns that are read through CASE; the others' predicates reach the files without help. But at the
-    tuple's grain they stand here as well: before the check that stops a query which reads an expired tuple.
+    Only for columns that are read through CASE: all of them, if tuples may be hidden, else those of which an earlier
+    value may be read. The others' predicates reach the files without help. But at the tuple's grain they stand here as
+    well: before the check that stops a query which reads an expired tuple.
     """
     slots = facts.later_slots(session_vn)
     conditions = []
-    exact = grain == "tuple" and table_expired(session_vn, facts, layout)
+    told = facts.has_overlay or (grain == "tuple" and table_expired(session_vn, facts, layout))
     for predicate in predicates:
-        if exact and predicate.column not in layout.updatable:
+        is_fixed = not slots or predicate.column not in layout.updatable
+        if told and is_fixed:
             conditions.append(_condition(predicate, exp.column(predicate.column, table=row, quoted=True)))
-        elif slots and predicate.column in layout.updatable:
+        elif not is_fixed:
             names = [predicate.column, *(layout.pre(i, predicate.column) for i in reversed(slots))]
             anywhere = [_condition(predicate, exp.column(n, table=row, quoted=True)) for n in names]
             conditions.append(exp.or_(*anywhere, *_expired(layout, session_vn, facts, grain, row)))
@@ -66,6 +68,11 @@ def _expired(layout: Layout, session_vn: int, facts: Facts, grain: Grain, row: s
     if grain == "tuple" and table_expired(session_vn, facts, layout):
         oldest = exp.column(layout.vn(layout.slots), table=row, quoted=True)
         yield exp.GT(this=oldest, expression=exp.Literal.number(session_vn + 1))
+
+
+def current(predicates: Iterable[Predicate]) -> exp.Expr:
+    """What the predicates demand of the values that are stored as current; it never fails."""
+    return exp.and_(exp.true(), *(_condition(p, exp.column(p.column, quoted=True)) for p in predicates))
 
 
 def _condition(predicate: Predicate, column: exp.Expr) -> exp.Expr:

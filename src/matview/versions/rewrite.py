@@ -1,13 +1,21 @@
 """The logical relation at a version, as a query over stored tuples (section 4.1; section 5 for n versions).
 
     SELECT CASE WHEN __vn2 > s THEN __pre2_c WHEN __vn1 > s THEN __pre1_c ELSE c END AS c, ...     the least tupleVN > s
-    FROM tuples t LEFT ANTI JOIN overlay o ON o hides t                                             one tuple per __rid
-    WHERE CASE WHEN __vn2 > s THEN __op2 <> 1 WHEN __vn1 > s THEN __op1 <> 1 ELSE __op1 <> 3 END    Table 1
+    FROM tuples t LEFT JOIN overlay o ON o hides t WHERE o.__rid IS NULL                            one tuple per __rid
+      AND CASE WHEN __vn2 > s THEN __op2 <> 1 WHEN __vn1 > s THEN __op1 <> 1 ELSE __op1 <> 3 END    Table 1
 
 Oldest slot first: tupleVNs fall from slot to slot, so the first one later than s is the least, and a null slot falls
 through. Whatever the snapshot's facts rule out is left out; with nothing later than s and no deleted tuple the reading
-is a plain projection. A user's query is not touched beyond its table references: each becomes such a reading under the
-name it had (`references.rewrite_query`), so that every place where a column can stand reads the right version.
+is a plain projection.
+
+What a user asks must not be asked of a hidden tuple: a cast may fail of a value that nobody sees any more, and an
+expired tuple may hide behind a value that is not the session's. An anti-join would let Spark's optimizer do so, for it
+moves conditions on the tuples below it. So in its place stands an outer join, and every value is null where the tuple
+is hidden: such values are of both sides, and no condition on them goes below. Comparisons with constants, which never
+fail, are put there by `pruning.implied`, so that files and row groups are skipped as ever.
+
+A user's query is not touched beyond its table references: each becomes such a reading under the name it had
+(`references.rewrite_query`), so that every place where a column can stand reads the right version.
 """
 
 from __future__ import annotations
@@ -24,17 +32,20 @@ from matview.versions.facts import BROADCAST_ROWS, Facts
 from matview.versions.layout import BASE, COUNT, LEVEL, RID, Layout
 from matview.versions.pruning import Predicate, implied
 from matview.versions.references import named, rewrite_query, table_references
+from matview.versions.text import spark_text
 from matview.versions.tuples import Operation
 
 __all__ = ["Dialect", "Facts", "Hide", "reading", "rewrite_query", "table_references"]
 
-Hide = Literal["anti_join", "not_exists"]
+Hide = Literal["outer_join", "not_exists"]
 Dialect = Literal["spark", "duckdb", "postgres"]
 Branches = list[tuple[exp.Expr, exp.Expr]]
 
 TUPLES = "__t"
 HIDERS = "__o"
 REPEATS = "__r"
+PARTS = "__p"
+LONGEST_ARRAY = 65_536
 
 # An expired tuple ends the query where the dialect has a function for that. PostgreSQL has none: use grain 'table'.
 _RAISE: dict[Dialect, str] = {"spark": "RAISE_ERROR", "duckdb": "ERROR"}
@@ -70,7 +81,7 @@ def reading(
     tuples: exp.Expr,
     overlay: exp.Expr | None,
     *,
-    hide: Hide = "anti_join",
+    hide: Hide = "outer_join",
     grain: Grain = "table",
     predicates: Iterable[Predicate] = (),
     dialect: Dialect = "spark",
@@ -82,12 +93,16 @@ def reading(
     """
     facts.check(layout)
     reader = _Reader(layout, session_vn, facts, grain, dialect)
-    values = [exp.alias_(_value(reader, name), name, quoted=True) for name in layout.schema.visible]
-    select = exp.select(*values).from_(named(tuples, exp.to_identifier(TUPLES)))
-    if facts.has_overlay and overlay is not None:
+    hides = facts.has_overlay and overlay is not None
+    values = {name: _told(reader, name) for name in layout.schema.visible}
+    if hides and hide == "outer_join":
+        values = {name: _unless_hidden(value) for name, value in values.items()}
+    select = exp.select(*(exp.alias_(value, name, quoted=True) for name, value in values.items()))
+    select = select.from_(named(tuples, exp.to_identifier(TUPLES)))
+    if hides and overlay is not None:
         select = _hiding(select, overlay, hide, _hint(facts, dialect))
     if layout.schema.is_bag and facts.greatest_count > 1:
-        select = _repeated(select, _value(reader, COUNT), dialect)
+        select = _repeated(select, _value(reader, COUNT), facts.greatest_count, dialect)
     skipping = implied(predicates, layout, session_vn, facts, grain, row=TUPLES)
     conditions = [condition for condition in (skipping, _visible(reader)) if condition is not None]
     return select.where(*conditions, copy=False) if conditions else select
@@ -103,6 +118,15 @@ def _value(reader: _Reader, name: str) -> exp.Expr:
     slots = [i for i in reader.slots if _shown(reader, i, Version.PRE_UPDATE) != exp.false()]
     branches = [(reader.later(i), reader.column(reader.layout.pre(i, name))) for i in slots]
     return _case(branches, reader.column(name))
+
+
+def _told(reader: _Reader, name: str) -> exp.Expr:
+    """The value; of an expired tuple none is told that an update may have changed: who asks for it ends the query.
+
+    For Spark may ask what a user wants of a tuple before it asks whether the tuple is expired.
+    """
+    visible = _visible(reader) if _raises(reader) and name in reader.layout.updatable else None
+    return _value(reader, name) if visible is None else _case([(visible, _value(reader, name))], exp.null())
 
 
 def _visible(reader: _Reader) -> exp.Expr | None:
@@ -179,16 +203,42 @@ def _hiding(select: exp.Select, overlay: exp.Expr, hide: Hide, hint: str | None)
     hiders = named(overlay, exp.to_identifier(HIDERS))
     if hide == "not_exists":
         return select.where(exp.Exists(this=exp.select("1").from_(hiders).where(hidden)).not_(), copy=False)
-    joined = select.join(hiders, on=hidden, join_type="left anti", copy=False)
+    joined = select.join(hiders, on=hidden, join_type="left", copy=False).where(_not_hidden(), copy=False)
     return joined.hint(hint, dialect="spark", copy=False) if hint else joined
 
 
-def _repeated(select: exp.Select, count: exp.Expr, dialect: Dialect) -> exp.Select:
+def _not_hidden() -> exp.Expr:
+    return exp.column(RID, table=HIDERS, quoted=True).is_(exp.null())
+
+
+def _unless_hidden(value: exp.Expr) -> exp.Expr:
+    """Null for a hidden tuple, which is not there: a value that no condition can be moved below the join for."""
+    return _case([(_not_hidden(), value)], exp.null())
+
+
+def _repeated(select: exp.Select, count: exp.Expr, most: int, dialect: Dialect) -> exp.Select:
     """A bag's rows as often as they occur; a row that is not there has a null count or is filtered out besides."""
-    alias = exp.TableAlias(this=exp.to_identifier(REPEATS), columns=[exp.to_identifier("__i")])
     if dialect == "spark":
-        zeros = exp.Anonymous(this="ARRAY_REPEAT", expressions=[exp.Literal.number(0), exp.cast(count, "int")])
-        select.append("laterals", exp.Lateral(this=exp.Explode(this=zeros), view=True, alias=alias))
-        return select
+        return _exploded(select, count, most)
     series = exp.Anonymous(this="GENERATE_SERIES", expressions=[exp.Literal.number(1), count])
-    return select.join(exp.Lateral(this=series, alias=alias), join_type="cross", copy=False)
+    return select.join(exp.Lateral(this=series, alias=_as(REPEATS, "__i")), join_type="cross", copy=False)
+
+
+def _exploded(select: exp.Select, count: exp.Expr, most: int) -> exp.Select:
+    """By an array of so many zeros. An array has to fit into memory, so a large count is made of parts."""
+    if most > LONGEST_ARRAY:
+        parts = f"EXPLODE(SEQUENCE(0L, ({spark_text(count)} - 1L) DIV {LONGEST_ARRAY}L))"
+        _view(select, parts, _as(PARTS, "__part"))
+        rest = f"{spark_text(count)} - {PARTS}.__part * {LONGEST_ARRAY}L"
+        count = exp.maybe_parse(f"LEAST({rest}, {LONGEST_ARRAY}L)", dialect="spark")
+    return _view(select, f"EXPLODE(ARRAY_REPEAT(0, CAST({spark_text(count)} AS INT)))", _as(REPEATS, "__i"))
+
+
+def _view(select: exp.Select, generator: str, alias: exp.TableAlias) -> exp.Select:
+    made: exp.Expr = exp.maybe_parse(generator, dialect="spark")
+    select.append("laterals", exp.Lateral(this=made, view=True, alias=alias))
+    return select
+
+
+def _as(name: str, column: str) -> exp.TableAlias:
+    return exp.TableAlias(this=exp.to_identifier(name), columns=[exp.to_identifier(column)])

@@ -120,11 +120,6 @@ def live(layout: Layout, *, row: str | None = None) -> str:
     return _among(exp.column(layout.op(1), table=row, quoted=True), seen(Version.CURRENT)).sql("spark")
 
 
-def impossible(layout: Layout, vn: int, act: Act, *, row: str | None = None) -> str:
-    """The row falls in an impossible cell of Tables 2-4, or has no tuple to update or delete; never null."""
-    return _falls_in(_Scope(layout, vn, act, row), Physical.IMPOSSIBLE)
-
-
 def own_insert_deleted(layout: Layout, vn: int, act: Act, *, row: str | None = None) -> str:
     """The row falls in Table 4's 'Delete tuple': its tuple goes back to what was stored before; never null."""
     return _falls_in(_Scope(layout, vn, act, row), Physical.DELETE)

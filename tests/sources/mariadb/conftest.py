@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.servers_mariadb import mariadb_databases, mariadb_server, opened
+from tests.servers_mariadb import mariadb_databases, mariadb_server
 from tests.sources.mariadb.lab import MariadbLab
 
 from matview.sources import Source, connect
@@ -17,12 +17,7 @@ __all__ = ["lab", "mariadb_databases", "mariadb_server", "source"]
 def lab(mariadb_databases: Callable[[], str]) -> Iterator[MariadbLab]:
     lab = MariadbLab(mariadb_databases())
     yield lab
-    connection = opened(lab.url)
-    with connection, connection.cursor() as cursor:
-        cursor.execute("SELECT DATABASE()")
-        ((name,),) = cursor.fetchall()
-        cursor.execute(f"DROP DATABASE {name}")
-        cursor.execute(f"DROP DATABASE IF EXISTS matview_{name}")
+    lab.drop()
 
 
 @pytest.fixture

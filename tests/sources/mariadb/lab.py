@@ -48,6 +48,7 @@ OBJECTS = (
 class MariadbLab(Lab):
     orders_transactions = False
     slices_heaps = False
+    analyze = "ANALYZE TABLE {table}"
     conflicts = (pymysql.err.OperationalError, pymysql.err.IntegrityError)
     samples = (
         Sample("TINYINT", ("-128", "127"), "tinyint", (-128, 127)),
@@ -125,8 +126,21 @@ class MariadbLab(Lab):
         "rebuilt": ("OPTIMIZE TABLE {table}",),
     }
 
+    bypasses: ClassVar = frozenset({"the table made anew", "truncated", "rebuilt"})
+
     def __init__(self, url: str) -> None:
         self.url = url
+
+    def drop(self) -> None:
+        """The database, and what capture may have left beside it."""
+        with closing(opened(self.url)) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT DATABASE()")
+            ((name,),) = cursor.fetchall()
+            cursor.execute(f"DROP DATABASE {name}")
+            cursor.execute(f"DROP DATABASE IF EXISTS matview_{name}")
+
+    def beside(self) -> str:
+        return f"{self.url}&matview_schema=matview_second"
 
     def writer(self) -> MariadbWriter:
         return MariadbWriter(self.url)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pymysql
 import pytest
 from tests.sources.contract import asked, captured_from_here, ids, now, read
+from tests.sources.documented import SCHEMA, privileges
 from tests.sources.mariadb.lab import MariadbLab
 from tests.waiting import wait_until
 
@@ -200,18 +201,21 @@ def test_installing_waits_for_long_transactions_and_lets_others_pass(lab: Mariad
 # roles and connections ------------------------------------------------------------------------------------------------
 
 
+def own_of(name: str) -> str:
+    """The database of what is captured, as GRANT names it."""
+    return f"own_{name}".replace("_", r"\_")
+
+
 @pytest.fixture
 def role(lab: MariadbLab) -> Iterator[MariadbLab]:
     """The lab as a role sees it that may do what docs/reference/sources.md says, and no more."""
     name = lab.url.partition("?")[0].rpartition("/")[2]
-    own = f"matview_{name}".replace("_", r"\_")
-    lab.execute(
-        "CREATE OR REPLACE USER matview_role@localhost IDENTIFIED BY 'pass-word'",
-        f"GRANT SELECT, TRIGGER ON {name}.* TO matview_role@localhost",
-        f"GRANT ALL ON `{own}`.* TO matview_role@localhost",
-        "GRANT PROCESS ON *.* TO matview_role@localhost",
-    )
-    yield MariadbLab(lab.url.replace("root@", "matview_role:pass-word@"))
+    names = {"shop": name, "capture": "matview_role@localhost", SCHEMA.replace("_", r"\_"): own_of(name)}
+    granted = privileges("MariaDB", **names)
+    assert len(granted) == 3
+    lab.execute("CREATE OR REPLACE USER matview_role@localhost IDENTIFIED BY 'pass-word'", *granted)
+    own = own_of(name).replace("\\", "")
+    yield MariadbLab(f"{lab.url.replace('root@', 'matview_role:pass-word@')}&matview_schema={own}")
     lab.execute("DROP USER matview_role@localhost")
 
 
@@ -247,7 +251,7 @@ def test_the_role_with_the_fewest_privileges(lab: MariadbLab, role: MariadbLab) 
 )
 def test_a_privilege_that_is_missing_is_named(lab: MariadbLab, role: MariadbLab, taken_away: str, missing: str) -> None:
     name = lab.url.partition("?")[0].rpartition("/")[2]
-    own = f"matview_{name}".replace("_", r"\_")
+    own = own_of(name)
     lab.execute("CREATE TABLE t (id INT PRIMARY KEY)")
     tables = connect(lab.url).describe(["t"])
     before = lab.objects()
@@ -331,22 +335,7 @@ def test_days_that_are_none(lab: MariadbLab, source: Source, what: str) -> None:
         read(state, tables[0])
 
 
-@pytest.mark.conforms("M1")
-def test_two_warehouses_capture_one_table(lab: MariadbLab, source: Source) -> None:
-    """Each with a database of its own, and neither takes anything from the other."""
-    lab.execute("CREATE TABLE t (id INT PRIMARY KEY)")
-    before = lab.objects()
-    other = connect(f"{lab.url}&matview_schema=matview_second")
-    tables = captured_from_here(source, "t")
-    other.install(tables)
-    lab.execute("INSERT INTO t VALUES (1)")
-    source.acknowledge(tables, source.capture(tables).taken)
-    assert ids(other.capture(tables).changes["t"]) == [1]
-    source.remove(tables)
-    lab.execute("INSERT INTO t VALUES (2)")
-    assert ids(other.capture(tables).changes["t"]) == [1, 2]
-    other.remove(tables)
-    assert lab.objects() == before
+def test_names_that_capture_cannot_have(lab: MariadbLab) -> None:
     for name in ("2nd", "a'b", lab.url.partition("?")[0].rpartition("/")[2]):
         with pytest.raises(BadSourceUrl):
             connect(f"{lab.url}&matview_schema={name}")

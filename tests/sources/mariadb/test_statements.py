@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pymysql
 import pytest
@@ -15,6 +16,7 @@ from tests.waiting import wait_until
 
 from matview.sources import Source
 from matview.sources.engine import SourceTable
+from matview.sources.mariadb.connect import fetched
 
 COLUMNS = ("id", "a", "b", "c", "d")
 FILE = "9\t2\tloaded\n10\t20\tloaded\n"
@@ -179,6 +181,24 @@ def test_rounds_in_a_pipeline(lab: MariadbLab, source: Source, tables: list[Sour
     assert asked(source, "SELECT id FROM t", tables, two.taken) == Counter([(3,)])
     source.acknowledge(tables, two.taken)
     assert ids(source.capture(tables).changes["t"]) == [3]
+
+
+def test_rows_of_rounds_that_wait_are_not_read_again(
+    lab: MariadbLab, source: Source, tables: list[SourceTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.execute(*(f"INSERT INTO t (id, a) VALUES ({number}, {number})" for number in range(10, 30)))
+    waiting = source.capture(tables).taken
+    lab.execute("INSERT INTO t (id, a) VALUES (30, 30)")
+    read = list[Any]()
+
+    def spied(connection: Any, query: str, parameters: Any = None) -> list[Any]:
+        found = fetched(connection, query, parameters)
+        read.extend(found if "added_" in query or "deleted_" in query else ())
+        return found
+
+    monkeypatch.setattr("matview.sources.mariadb.capture.fetched", spied)
+    assert ids(source.capture(tables, besides=[waiting]).changes["t"]) == [30]
+    assert len(read) == 1
 
 
 def test_capture_makes_no_writer_wait_for_another(lab: MariadbLab, tables: list[SourceTable]) -> None:

@@ -34,6 +34,14 @@ class PostgresWriter:
         self.connection.close()
 
 
+def each_trigger(statement: str, of: str = "") -> str:
+    """The statement for each of the table's triggers that Matview has made; %I stands for its name."""
+    return (
+        "DO $do$ DECLARE one name; BEGIN FOR one IN SELECT tgname FROM pg_trigger WHERE tgrelid = '{table}'::regclass "
+        f"AND tgname LIKE '~matview\\_{of}%' LOOP EXECUTE format('{statement}', one); END LOOP; END $do$"
+    )
+
+
 class PostgresLab(Lab):
     conflicts = (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected)
     samples = (
@@ -101,6 +109,8 @@ class PostgresLab(Lab):
             ([datetime(2024, 1, 30, 23, tzinfo=UTC)],),
         ),
         Sample("double precision[]", ("'{0.1,-Infinity}'",), "array<double>", ([0.1, float("-inf")],)),
+        Sample("oid[]", ("'{1,4294967295}'",), "array<bigint>", ([1, 4294967295],)),
+        Sample("oidvector", ("'1 2'",), "array<bigint>", ([1, 2],)),
         Sample("boolean[]", ("'{t,f}'",), "array<boolean>", ([True, False],)),
         Sample("bytea[]", (r"ARRAY['\x00ff'::bytea]",), "array<binary>", ([b"\x00\xff"],)),
         Sample("mood", ("'so so'", "'sad'"), "string", ("so so", "sad")),
@@ -149,12 +159,9 @@ class PostgresLab(Lab):
         "triggers disabled for a while": [
             "ALTER TABLE {table} DISABLE TRIGGER USER",
             "INSERT INTO {table} VALUES (1, 'unseen', 1)",
-            'ALTER TABLE {table} ENABLE ALWAYS TRIGGER "~matview_insert"',
-            'ALTER TABLE {table} ENABLE ALWAYS TRIGGER "~matview_update"',
-            'ALTER TABLE {table} ENABLE ALWAYS TRIGGER "~matview_delete"',
-            'ALTER TABLE {table} ENABLE ALWAYS TRIGGER "~matview_truncate"',
+            each_trigger("ALTER TABLE {table} ENABLE ALWAYS TRIGGER %I"),
         ],
-        "trigger dropped": ['DROP TRIGGER "~matview_delete" ON {table}'],
+        "trigger dropped": [each_trigger("DROP TRIGGER %I ON {table}", "delete")],
         "not logged": ["ALTER TABLE {table} SET UNLOGGED"],
         "a child": ["CREATE TABLE {table}_child () INHERITS ({table})"],
         "delta table dropped": [
@@ -165,6 +172,13 @@ class PostgresLab(Lab):
             "BEGIN ISOLATION LEVEL REPEATABLE READ; TRUNCATE {table}; COMMIT",
         ],
     }
+
+    bypasses: ClassVar = frozenset(
+        {
+            *("triggers disabled", "triggers of users disabled", "triggers disabled for a while", "trigger dropped"),
+            *("delta table dropped", "truncated under an old snapshot"),
+        }
+    )
 
     def __init__(self, database: str, number: int) -> None:
         """A schema of its own in that database, and another for capture."""
@@ -178,6 +192,9 @@ class PostgresLab(Lab):
             "CREATE DOMAIN price AS numeric(8,2) CHECK (VALUE >= 0)",
             'CREATE DOMAIN any_case AS text COLLATE "C"',
         )
+
+    def beside(self) -> str:
+        return f"{self.users_url}&matview_schema=second+{'%C3%A9' * 25}"
 
     def writer(self) -> Writer:
         return PostgresWriter(self.users_url)

@@ -10,10 +10,11 @@ import pytest
 import sqlglot
 from sqlglot import exp
 from tests.servers import PostgresServer
-from tests.sources.lab import bag
+from tests.sources.documented import SCHEMA, privileges
+from tests.sources.lab import bag, net
 from tests.sources.postgres.lab import PostgresLab
 
-from matview.errors import PrivilegeMissing, SourceUnreachable
+from matview.errors import BadSourceUrl, CaptureBypassed, PrivilegeMissing, SourceDrifted, SourceUnreachable
 from matview.sources import connect
 
 ROLES = ("shop_owner", "shop_writer", "shop_capture")
@@ -77,9 +78,16 @@ def test_what_is_missing_is_told_with_the_statement_that_grants_it(shop: Shop) -
 
 
 @pytest.mark.conforms("M1")
-def test_the_least_privileges_are_enough(shop: Shop) -> None:
-    shop.run("postgres", *(statement.format(database=shop.database) for statement in LEAST))
-    source = connect(shop.url("shop_capture"))
+@pytest.mark.parametrize("made", [True, False])
+def test_the_least_privileges_are_enough(shop: Shop, *, made: bool) -> None:
+    """Those that the page shows; or that to make a schema in place of one that was made."""
+    shown = privileges("PostgreSQL", shop=shop.database, capture="shop_capture", sales_owner="shop_owner")
+    assert len(shown) == 4 and all(SCHEMA in statement for statement in shown[:2])
+    may_create = f"GRANT CREATE ON DATABASE {shop.database} TO shop_capture"
+    shop.run("postgres", "REVOKE USAGE ON SCHEMA sales FROM shop_capture")
+    shop.run("postgres", *(shown if made else [may_create, *shown[2:]]))
+    url = shop.url("shop_capture")
+    source = connect(f"{url}{'&' if '?' in url else '?'}matview_schema={SCHEMA}")
     tables = source.describe(["sales.orders"])
     source.install(tables)
     shop.run("shop_writer", "INSERT INTO sales.orders VALUES (1, 'Oslo')")
@@ -185,6 +193,89 @@ def test_names_in_the_search_path_do_not_mislead_those_who_read(lab: PostgresLab
     source.close()
 
 
+STOLEN = (
+    "CREATE TYPE sales.mood AS ENUM ('fine')",
+    "CREATE TABLE sales.called (by text)",
+    "GRANT ALL ON sales.called TO PUBLIC",
+    "CREATE FUNCTION sales.evil(sales.mood) RETURNS text LANGUAGE plpgsql AS "
+    "'BEGIN INSERT INTO sales.called VALUES (current_user); RETURN ''fine''; END'",
+    "CREATE CAST (sales.mood AS text) WITH FUNCTION sales.evil(sales.mood) AS IMPLICIT",
+    "CREATE FUNCTION sales.evil_json(sales.mood) RETURNS json LANGUAGE plpgsql AS "
+    "'BEGIN INSERT INTO sales.called VALUES (current_user); RETURN ''1''; END'",
+    "CREATE CAST (sales.mood AS json) WITH FUNCTION sales.evil_json(sales.mood)",
+)
+LURES = {
+    "another type": [
+        "ALTER TABLE sales.orders ALTER COLUMN city TYPE sales.mood USING 'fine'::sales.mood",
+        "INSERT INTO sales.orders VALUES (2, 'fine')",
+        "UPDATE sales.orders SET city = 'fine'",
+        "DELETE FROM sales.orders WHERE id = 2",
+        "TRUNCATE sales.orders",
+    ],
+    "a view by its name": [
+        "ALTER TABLE sales.orders RENAME TO elsewhere",
+        "CREATE VIEW sales.orders AS SELECT 1 AS id, sales.evil('fine') AS city",
+        "TRUNCATE sales.elsewhere",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", LURES)
+def test_the_owner_of_a_table_runs_nothing_as_the_role_that_captures(shop: Shop, name: str) -> None:
+    source = connect(shop.url("postgres"))
+    tables = source.describe(["sales.orders"])
+    source.install(tables)
+    shop.run("shop_owner", *STOLEN, "INSERT INTO sales.orders VALUES (1, 'fine')", *LURES[name])
+    with pytest.raises((CaptureBypassed, SourceDrifted)):
+        source.capture(tables)
+    assert called_by(shop) <= {"shop_owner"}
+    source.close()
+
+
+def called_by(shop: Shop) -> set[str]:
+    with psycopg.connect(shop.url("postgres")) as connection:
+        return {row[0] for row in connection.execute("SELECT by FROM sales.called")}
+
+
+def test_casts_of_a_types_owner_are_not_run_by_those_who_read(shop: Shop) -> None:
+    """First states, rounds and questions read what the type itself prints."""
+    shop.run("shop_owner", *STOLEN, "CREATE DOMAIN sales.tone AS sales.mood")
+    shop.run("shop_owner", "CREATE TABLE sales.moods (a sales.mood, b sales.mood[], c sales.tone, d sales.tone[])")
+    source = connect(shop.url("postgres"))
+    tables = source.describe(["sales.moods"])
+    source.install(tables)
+    shop.run(
+        "shop_owner", "INSERT INTO sales.moods VALUES ('fine', '{fine}', 'fine', '{fine}'), (NULL, NULL, NULL, NULL)"
+    )
+    captured = source.capture(tables)
+    full, empty = ("fine", ("fine",), "fine", ("fine",)), (None, None, None, None)
+    assert net(captured, table="sales.moods") == {full: 1, empty: 1}
+    with source.first_state(tables) as first:
+        assert set(bag(b for part in first.slices(tables[0], 9) for b in first.read(part))) == {full, empty}
+    query = sqlglot.parse_one("SELECT a, b FROM `sales.moods` WHERE a = 'fine'", dialect="spark")
+    assert isinstance(query, exp.Query)
+    assert list(bag(source.evaluate(query, tables, captured.taken, {}))) == [full[:2]]
+    assert called_by(shop) == set()
+    source.close()
+
+
+def test_row_security_for_a_while_does_not_hide_what_a_truncate_removes(shop: Shop) -> None:
+    shop.run("postgres", *(statement.format(database=shop.database) for statement in LEAST))
+    source = connect(shop.url("shop_capture"))
+    tables = source.describe(["sales.orders"])
+    source.install(tables)
+    shop.run(
+        "shop_owner",
+        "INSERT INTO sales.orders VALUES (1, 'Oslo')",
+        "ALTER TABLE sales.orders ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
+        "TRUNCATE sales.orders",
+        "ALTER TABLE sales.orders DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY",
+    )
+    with pytest.raises(CaptureBypassed, match="row-level security"):
+        source.capture(tables)
+    source.close()
+
+
 def test_rows_that_a_policy_hides_are_no_first_state(shop: Shop) -> None:
     shop.run("postgres", *(statement.format(database=shop.database) for statement in LEAST))
     shop.run("shop_owner", "ALTER TABLE sales.orders ENABLE ROW LEVEL SECURITY")
@@ -220,3 +311,14 @@ def test_a_password_is_nowhere_to_be_seen(postgres_lab_server: PostgresServer, m
     source = connect(url.replace("s3cr3t-word", "${MATVIEW_SECRET_IN_TESTS}"))
     assert "s3cr3t-word" not in repr(source)
     source.close()
+
+
+def test_secret_options_and_odd_ones_are_not_shown(postgres_lab_server: PostgresServer) -> None:
+    url = postgres_lab_server.url()
+    source = connect(f"{url}&sslpassword=s3cr3t-word")
+    assert "s3cr3t-word" not in f"{source!r} {vars(source)}"
+    source.close()
+    for option in ("connect_timeout=x", "no_such_token=s3cr3t-word"):
+        with pytest.raises((BadSourceUrl, SourceUnreachable)) as refusal:
+            connect(f"{url}&{option}")
+        assert "s3cr3t-word" not in f"{refusal.value} {refusal.value!r} {refusal.value.help}"

@@ -237,6 +237,20 @@ CASES = {
     ),
     "TRUNCATE of a partitioned table": Case(PARTITIONED, ["TRUNCATE r", "INSERT INTO r VALUES (1, 'x')"]),
     "TRUNCATE of partitions": Case(PARTITIONED, ["TRUNCATE r_low", "TRUNCATE r_rest", "INSERT INTO r VALUES (1, 'x')"]),
+    "TRUNCATE while another has the name": Case(
+        [KEYED, ROWS],
+        [
+            "ALTER TABLE r RENAME TO hidden",
+            "CREATE TABLE r (LIKE hidden)",
+            "TRUNCATE hidden",
+            "DROP TABLE r",
+            "ALTER TABLE hidden RENAME TO r",
+        ],
+    ),
+    "TRUNCATE uncommitted": Case([KEYED, ROWS], ["BEGIN ISOLATION LEVEL READ UNCOMMITTED; TRUNCATE r; COMMIT"]),
+    "TRUNCATE twice": Case(
+        [KEYED, ROWS], ["BEGIN; TRUNCATE r; INSERT INTO r VALUES (1, 'x', 1); TRUNCATE r; COMMIT", ROWS]
+    ),
     "TRUNCATE ONLY": Case([KEYED, ROWS], ["TRUNCATE ONLY r"]),
     "a cascade into partitions": Case(
         [
@@ -255,6 +269,20 @@ CASES = {
         [
             "UPDATE r SET id = 2",
             "INSERT INTO r SELECT 3, string_agg(md5(g::text), '') FROM generate_series(1, 9000) AS g",
+        ],
+    ),
+    "names that functions have": Case(
+        [
+            "CREATE TABLE r (found bool, new text, old text, tg_op text, tg_relid int, tg_argv text, sqlerrm text, "
+            "captured_row text, new_rows text, old_rows text, t int, d int, serial int, a int)"
+        ],
+        [
+            "INSERT INTO r VALUES (true, 'n', 'o', 'op', 1, 'v', 'e', 'c', 'n', 'o', 1, 2, 3, 4)",
+            "UPDATE r SET found = NOT found",
+            "INSERT INTO r (tg_relid) VALUES (7)",
+            "DELETE FROM r WHERE tg_relid = 1",
+            "TRUNCATE r",
+            "INSERT INTO r (tg_relid) VALUES (8)",
         ],
     ),
     "nothing but nulls": Case(

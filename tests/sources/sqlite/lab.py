@@ -96,12 +96,17 @@ class SqliteLab(Lab):
         "a unique index more": ("CREATE UNIQUE INDEX unique_{table} ON {table} (city)",),
     }
 
+    bypasses: ClassVar = frozenset({"the table made anew"})
+
     def __init__(self, path: Path, journal: str = "delete") -> None:
         self.path = path
         self.url = f"sqlite:///{path}"
         with closing(sqlite3.connect(path)) as connection:
             connection.execute(f"PRAGMA journal_mode = {journal}")
             connection.execute("PRAGMA user_version = 1")
+
+    def beside(self) -> str:
+        return f"{self.url}?matview_schema=second"
 
     def writer(self, **pragmas: str) -> SqliteWriter:
         return SqliteWriter(self.path, synchronous="off", **pragmas)

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from tests.sources.contract import captured_from_here, consume, now
@@ -54,6 +55,29 @@ def test_steps_beside_writers(lab: SqliteLab, source: Source, kind: str, monkeyp
         consume(source, tables, seen)
     consume(source, tables, seen)
     assert seen == {"stock": now(lab, "stock")}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_rows_that_come_faster_than_they_are_read(
+    lab: SqliteLab, source: Source, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before each step there come more new rows than it reads."""
+    monkeypatch.setattr(first, "STEP", 5)
+    made(lab, TABLES[kind])
+    tables, before = captured_from_here(source, "stock"), now(lab, "stock")
+    step, steps = first.SqliteFirstState.step, list[int]()
+
+    def beside_a_writer(*arguments: Any) -> Any:
+        steps.append(len(steps))
+        assert len(steps) < 100
+        values = f"{NUMBERS} SELECT (SELECT max(id) FROM stock) + i + 1, 'new', i FROM n WHERE i < 9"
+        lab.execute(f"INSERT INTO stock (id, city, amount) {values}")
+        return step(*arguments)
+
+    monkeypatch.setattr(first.SqliteFirstState, "step", beside_a_writer)
+    with source.first_state(tables) as state:
+        parts = state.slices(tables[0], 20)
+        assert sum((bag(list(state.read(part))) for part in parts), Counter[Row]()) == before
 
 
 def test_steps_by_a_key_of_several_columns(lab: SqliteLab, source: Source, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,7 @@ TABLES = {
     "visits": Schema((Column("city", "string"), Column("day", "date"), Column("n", "int"))),
     "nothing": Schema((Column("id", "int", nullable=False), Column("a", "int"), Column("b", "string")), ("id",)),
     "lists": Schema((Column("id", "int", nullable=False), Column("xs", "array<int>")), ("id",)),
+    "codes": Schema((Column("id", "int", nullable=False), Column("s", "string"), Column("d", "decimal(4,1)")), ("id",)),
     "odd.table": Schema((Column("a.b", "int"), Column("c", "int"))),
     "odd": Schema((Column("table.a.b", "int"), Column("c", "int"))),
 }
@@ -46,6 +47,7 @@ _ROWS = {
     "visits": """('Oslo', '2024-01-31', 1), ('Oslo', '2024-01-31', 2), ('Paris', NULL, 4), ('Paris', NULL, 4),
         (NULL, '2024-02-01', 1), (NULL, NULL, NULL)""",
     "lists": "(1, [1, 2, 1]), (2, []), (3, NULL), (4, [5, NULL])",
+    "codes": "(1, '1', 1.0), (2, '01', 1.0), (3, NULL, 2.0), (4, '2', NULL)",
     "odd.table": "(1, 1), (2, NULL), (2, 3)",
     "odd": "(1, 1), (3, 2)",
 }

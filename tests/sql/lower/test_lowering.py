@@ -12,6 +12,7 @@ from matview.algebra.nodes import Node, Scan, walk
 from matview.sql.lower import lower
 from matview.sql.parse import parse_one
 from matview.sql.render import query
+from matview.versions.text import foreign_text
 
 from .cases import Case, bag, cases
 from .tables import database, full, schema_of
@@ -42,12 +43,12 @@ def empty() -> duckdb.DuckDBPyConnection:
 @pytest.mark.parametrize("case", CASES, ids=[case.place for case in CASES])
 def test_same_rows(case: Case, filled: duckdb.DuckDBPyConnection, empty: duckdb.DuckDBPyConnection) -> None:
     node = lowered(case.query)
-    text = query(node).sql("duckdb", copy=False)
+    text = foreign_text(query(node), "duckdb")
     got = bag(filled.execute(text).fetchall())
     if case.rows is not None:
         assert got == bag(case.rows), text
         return
-    original = parsed(case.query).sql("duckdb")
+    original = foreign_text(parsed(case.query), "duckdb")
     assert got == bag(filled.execute(original).fetchall()), text
     assert bag(empty.execute(text).fetchall()) == bag(empty.execute(original).fetchall()), text
     assert [n.casefold() for n in node.names] == [c[0].casefold() for c in filled.execute(original).description or []]

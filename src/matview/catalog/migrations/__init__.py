@@ -9,7 +9,14 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection
 
-from matview.catalog.migrations import m0001_initial, m0002_views, m0003_viewgroups, m0004_sources
+from matview.catalog.migrations import (
+    m0001_initial,
+    m0002_views,
+    m0003_viewgroups,
+    m0004_sources,
+    m0005_anew,
+    m0006_holds,
+)
 
 Migration = Callable[[Connection], None]
 
@@ -18,4 +25,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     m0002_views.upgrade,
     m0003_viewgroups.upgrade,
     m0004_sources.upgrade,
+    m0005_anew.upgrade,
+    m0006_holds.upgrade,
 )

@@ -7,5 +7,6 @@ delete_consumed      4  the delta rows of the set go, once the version is durabl
 
 ingest               a round from its first step to its last, and what others have left undone    ingest.py
 load, reload         first states: a source is added, a stopped table is read whole again        load.py
+Holding              a source that is one's own meanwhile                                         holding.py
 look                 has a table drifted, or was capture bypassed?                                drift.py
 """

@@ -1,28 +1,16 @@
-"""Tables of a source as the catalog keeps them, as an engine knows them, and as the warehouse stores them."""
+"""Tables of a source as an engine knows them, for the catalog; and as the warehouse stores them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from matview.algebra.schema import Column, Schema
 from matview.catalog.source_records import SourceTableRecord, StoredColumn
-from matview.sources.engine import SourceColumn, SourceTable
+from matview.sources.engine import SourceTable
 
 
-def recorded(table: SourceTable, name: str) -> SourceTableRecord:
+def recorded(table: SourceTable, name: str, replicate: bool = True) -> SourceTableRecord:
     """For the catalog; `name` is the table's in the warehouse."""
     columns = tuple(StoredColumn(c.name, c.source_type, c.type, c.nullable) for c in table.columns)
-    return SourceTableRecord(table.name, name, columns, table.key, table.identity)
-
-
-def described(record: SourceTableRecord) -> SourceTable:
-    """For the engine: the table as it was when it was last read whole."""
-    columns = tuple(SourceColumn(c.name, c.source_type, c.type, c.nullable) for c in record.columns)
-    return SourceTable(record.name, columns, record.key, record.identity)
-
-
-def all_described(records: Iterable[SourceTableRecord]) -> list[SourceTable]:
-    return [described(record) for record in records]
+    return SourceTableRecord(table.name, name, columns, table.key, table.identity, replicate=replicate)
 
 
 def schema_of(record: SourceTableRecord) -> Schema:

@@ -1,18 +1,18 @@
-"""Has a table drifted away from what was added, or was capture bypassed? Looked at in every round, after its capture.
-
-After it, because what holds then held while the changes were read, too.
+"""Which tables have drifted away from what was added, or were changed behind capture? Asked when a capture has failed:
+it refuses both, in the snapshot that it reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from matview.catalog.described import all_described
 from matview.catalog.source_records import SourceRecord
-from matview.errors import MatviewError, SourceDrifted
+from matview.errors import MatviewError
 from matview.groups.edits import quoted
-from matview.maintain.rounds.convert import all_described
 from matview.maintain.rounds.place import Place
 from matview.sources.engine import Problem
+from matview.sources.problems import together
 
 
 def look(place: Place, source: SourceRecord) -> list[Problem]:
@@ -27,17 +27,17 @@ def stop(place: Place, source: SourceRecord, problems: Sequence[Problem]) -> set
     """
     for problem in problems:
         if problem.table is None:
-            raise SourceDrifted(f"source {source.name}: {problem.what}", help=problem.help)
+            raise type(problem.error)(f"source {source.name}: {problem.what}", help=problem.help)
     for table in source.going:
         own = [problem for problem in problems if problem.table == table.name]
         if own:
-            what = "; ".join(problem.what for problem in own)
-            stop_table(place, source, table.name, SourceDrifted(what, help=_help(source)))
+            error = together(own)
+            stop_table(place, source.id, table.name, type(error)(error.what, help=_help(source)))
     return {problem.table for problem in problems if problem.table is not None}
 
 
-def stop_table(place: Place, source: SourceRecord, table: str, error: MatviewError) -> None:
-    place.runtime.catalog.sources.stop(source.id, table, str(error))
+def stop_table(place: Place, source_id: str, table: str, error: MatviewError) -> None:
+    place.runtime.catalog.sources.stop(source_id, table, str(error))
 
 
 def _help(source: SourceRecord) -> str:

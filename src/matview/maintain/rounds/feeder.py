@@ -19,13 +19,13 @@ from matview.errors import MatviewError, TransactionOver
 from matview.maintain.backoff import Backoff
 from matview.maintain.rounds.place import Place
 from matview.maintain.rounds.steps import (
-    Bypassed,
     Changes,
     Installed,
     delete_consumed,
     evaluate,
     give_up,
     install,
+    names_table,
     note_failure,
     query_transactions,
     waiting,
@@ -33,6 +33,8 @@ from matview.maintain.rounds.steps import (
 
 AHEAD = 2
 CONTINUOUS = 1.0
+QUEUE = ""
+"""What is held back when rounds could not be installed for a reason that is no source's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Feeder:
     _stop: threading.Event = field(default_factory=threading.Event)
     _room: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
+    _ended: Exception | None = None
 
     # steps 1 and 2 ----------------------------------------------------------------------------------------------------
 
@@ -79,7 +82,24 @@ class Feeder:
             self._thread.join()
             self._thread = None
 
+    @property
+    def calls(self) -> bool:
+        """A round waits to be installed, or no other will come."""
+        return self.ready.is_set() or self._ended is not None
+
+    def check(self) -> None:
+        """Raises what the capture thread has ended of, if it has."""
+        if self._ended is not None:
+            raise self._ended
+
     def _run(self) -> None:
+        try:
+            self._capture_on()
+        except Exception as error:  # whatever it is: whoever installs raises it
+            self._ended = error
+            self.ready.set()
+
+    def _capture_on(self) -> None:
         while not self._stop.is_set():
             began = time.monotonic()
             found = self._captured_safely()
@@ -95,22 +115,46 @@ class Feeder:
             return False
 
     def capture(self) -> bool:
-        """A round for each set of sources that may be asked together; whether anything was found."""
+        """A round for each set of sources that may be asked together, as there is room; whether anything was found.
+
+        Somebody else has to install meanwhile.
+        """
         found = False
         for names, most in self._together():
             self._wait_for_room()
             if self._stop.is_set():
                 return found
-            began = time.monotonic()
-            fixed = query_transactions(self.place, names, most)
-            for name, error in fixed.failed.items():
-                self._failed((name,), error, time.monotonic() - began)
-            if fixed.round is not None:
-                self._in_hand[fixed.round.number] = fixed.changes
-                evaluate(self.place, fixed)
-                self.ready.set()
-                found = True
+            found = self._capture(names, most) or found
         return found
+
+    def once(self) -> None:
+        """What was left, then a round for each set of sources, each of them installed before the next is captured."""
+        self.install()
+        for names, most in self._together():
+            if self._capture(names, most):
+                self.install()
+
+    def _capture(self, names: Sequence[str], most: int | None) -> bool:
+        """Steps 1 and 2 of one round; whether there was anything to take."""
+        began = time.monotonic()
+        fixed = query_transactions(self.place, names, most)
+        for name, error in fixed.failed.items():
+            self._failed((name,), error, time.monotonic() - began)
+        if fixed.round is None:
+            return False
+        self._let_go()
+        self._in_hand[fixed.round.number] = fixed.changes
+        evaluate(self.place, fixed)
+        self.ready.set()
+        return True
+
+    def _let_go(self) -> None:
+        """Changes in hand are kept for rounds that wait: others may have installed them, or thrown them away."""
+        known = list(self._in_hand)
+        still = {one.number for one in waiting(self.place)}
+        for number in known:
+            if number not in still:
+                self._in_hand.pop(number, None)
 
     def _together(self) -> list[tuple[list[str], int | None]]:
         """Sources in strong mode share a round, unless one of them stands in the way; others have their own."""
@@ -122,14 +166,16 @@ class Feeder:
         return sets + [([source.name], 1 if source.mode == "complete" else None) for source in alone]
 
     def _wait_for_room(self) -> None:
-        while not self._stop.is_set() and len(waiting(self.place)) >= AHEAD:
-            self._room.clear()
+        while True:
+            self._room.clear()  # before the look: whoever makes room after it is heard
+            if self._stop.is_set() or len(waiting(self.place)) < AHEAD:
+                return
             self._room.wait(self.every)
 
     # steps 3 and 4 ----------------------------------------------------------------------------------------------------
 
     def install(self, stop: threading.Event | None = None) -> list[Fed]:
-        """Every round that waits, then what is left to acknowledge."""
+        """Every round that waits, then what is left to acknowledge. What fails is tried again (`again_in`)."""
         self.ready.clear()
         done: list[Fed] = []
         while stop is None or not stop.is_set():
@@ -137,18 +183,27 @@ class Feeder:
             try:
                 installed = install(self.place, self._in_hand)
             except MatviewError as error:
-                return [*done, self._failed((), error, time.monotonic() - began)]
+                return [*done, self._failed((QUEUE,), error, time.monotonic() - began)]
+            self.backoff.succeeded(QUEUE)
             if installed is None:
                 break
             self._in_hand.pop(installed.round.number, None)
             self._room.set()
             done.append(self._noted(installed, time.monotonic() - began))
             self._acknowledge()
-        self._acknowledge()
+        if not done:
+            self._acknowledge()
         return done
 
+    def again_in(self) -> float | None:
+        """When rounds should be installed whether or not another one comes; None if none had to be left."""
+        return self.backoff.left(QUEUE) if QUEUE in self.backoff else None
+
     def _acknowledge(self) -> None:
-        for name, error in delete_consumed(self.place).items():
+        """A source that failed a moment ago is left out: to wait for it would keep all others back."""
+        sources = self.place.runtime.catalog.sources.list()
+        skip = [source.name for source in sources if self.backoff.left(source.name) > 0]
+        for name, error in delete_consumed(self.place, skip).items():
             self._failed((name,), error, 0.0)
 
     def _noted(self, installed: Installed, seconds: float) -> Fed:
@@ -160,7 +215,7 @@ class Feeder:
                 self.backoff.succeeded(name)
         elif not isinstance(error, TransactionOver):
             give_up(self.place, installed.round.number, error)
-            self._in_hand.clear()
+            self._let_go()
             return self._stands_in_the_way(names, error, seconds)
         fed = Fed(names, seconds, installed)
         self.tell(fed)
@@ -168,12 +223,12 @@ class Feeder:
 
     def _stands_in_the_way(self, names: Sequence[str], error: MatviewError, seconds: float) -> Fed:
         """One source alone is held back; of several it is not known which one it is. A stopped table is out of it."""
-        if len(names) == 1 and not isinstance(error, Bypassed):
+        if len(names) == 1 and not names_table(error):
             for source in self.place.runtime.catalog.sources.list():
                 if source.name in names:
                     note_failure(self.place, source, error)
             return self._failed(names, error, seconds)
-        if not isinstance(error, Bypassed):
+        if not names_table(error):
             self._apart |= set(names)
         self.failures += 1
         fed = Fed(tuple(names), seconds, error=error)
@@ -186,7 +241,7 @@ class Feeder:
 
     def _failed(self, names: Sequence[str], error: MatviewError, seconds: float) -> Fed:
         self.failures += 1
-        again = max((self.backoff.failed(name, error) for name in names), default=self.every)
-        fed = Fed(tuple(names), seconds, error=error, again_in=again)
+        again = max(self.backoff.failed(name, error) for name in names)
+        fed = Fed(tuple(name for name in names if name != QUEUE), seconds, error=error, again_in=again)
         self.tell(fed)
         return fed

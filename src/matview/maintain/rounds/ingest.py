@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from matview.catalog.described import all_described
 from matview.catalog.source_records import SourceRecord
 from matview.errors import MatviewError, SourceExists, TransactionOver
-from matview.maintain.rounds.convert import all_described
 from matview.maintain.rounds.place import Place
 from matview.maintain.rounds.steps import (
-    Bypassed,
     Changes,
     Installed,
     delete_consumed,
     evaluate,
     give_up,
     install,
+    names_table,
     note_failure,
     query_transactions,
 )
@@ -72,7 +72,7 @@ class Tally:
 
 
 def ingest(place: Place, *names: str) -> Ingested:
-    """One round over the sources named, or over all; raises if none of them could be asked."""
+    """One round over the sources named, or over all; raises if nothing was taken over, and all of them failed."""
     sources, tally = chosen(place, names), Tally()
     finish(place, tally)
     strong = [source.name for source in sources if source.mode == "strong"]
@@ -81,7 +81,7 @@ def ingest(place: Place, *names: str) -> Ingested:
     for source in sources:
         if source.mode == "complete":
             _one_by_one(place, source, tally)
-    if sources and all(source.name in tally.failed for source in sources):
+    if sources and not tally.rounds and all(source.name in tally.failed for source in sources):
         raise next(iter(tally.failed.values()))
     return tally.told
 
@@ -117,7 +117,15 @@ def _round(place: Place, names: Sequence[str], tally: Tally, most: int | None = 
     tally.failed |= delete_consumed(place)
     for failure in failures:
         _alone(place, failure, names, tally, most)
+    if _went_with_another(place, fixed.round.number, failures):
+        _round(place, [name for name in names if name not in tally.failed], tally, most)
     return True
+
+
+def _went_with_another(place: Place, number: int, failures: Sequence[Installed]) -> bool:
+    """The round was thrown away because of one before it, here or by another process."""
+    now = place.runtime.catalog.rounds.get(number)
+    return now is not None and now.state == "discarded" and all(one.round.number != number for one in failures)
 
 
 def _install_all(place: Place, in_hand: Mapping[int, Changes], tally: Tally) -> list[Installed]:
@@ -138,7 +146,7 @@ def _alone(place: Place, failure: Installed, names: Sequence[str], tally: Tally,
     known = {source.id: source for source in place.runtime.catalog.sources.list()}
     inside = [known[part.source_id] for part in failure.round.parts if part.source_id in known]
     taking_part = [source for source in inside if source.name in names]
-    if isinstance(failure.error, Bypassed):
+    if names_table(failure.error):
         _round(place, [source.name for source in taking_part], tally, most)
     elif len(inside) > 1:
         for source in taking_part:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -22,6 +22,7 @@ from urllib.parse import quote, unquote
 
 from pyspark.sql import DataFrame
 
+from matview.catalog.described import all_described, described
 from matview.catalog.settings import WAREHOUSE_ID
 from matview.catalog.source_records import Consistency, RoundPart, SourceChanges, SourceRecord, SourceTableRecord
 from matview.errors import (
@@ -31,21 +32,24 @@ from matview.errors import (
     SourceTableUnknown,
     SourceUnreachable,
     TableExists,
-    UnsupportedStatement,
 )
 from matview.groups.edits import quoted
 from matview.maintain.outcome import Outcome
 from matview.maintain.rounds import files
-from matview.maintain.rounds.convert import all_described, recorded, schema_of
-from matview.maintain.rounds.ingest import Tally, finish
+from matview.maintain.rounds.convert import recorded, schema_of
+from matview.maintain.rounds.holding import Holding, new_holder
+from matview.maintain.rounds.ingest import Tally, chosen, finish
+from matview.maintain.rounds.named import described_by_name
 from matview.maintain.rounds.place import Place
-from matview.maintain.rounds.steps import Changes, delete_consumed, feed
+from matview.maintain.rounds.steps import Changes, delete_consumed, feed, waiting
 from matview.maintain.stage import adopt
 from matview.maintain.statements import fill
+from matview.maintain.stopped import why_stopped
 from matview.maintain.tables import storable
 from matview.maintain.working import Counts, Working
 from matview.sources import connect
 from matview.sources.engine import FirstState, Problem, Slice, Source
+from matview.sources.problems import not_one_at_a_time
 from matview.sources.types import arrow_schema
 from matview.sources.urls import SourceUrl
 from matview.storage.bulk import Bulk, bulk, gathered, write
@@ -62,17 +66,13 @@ class Wanted:
     name: str
     url: str
     tables: Mapping[str, str]
-    mode: Consistency = "strong"
-    replicate: bool = True
+    mode: Consistency
+    replicate: frozenset[str]
+    """Those that are copied, while the others stay where they are."""
 
 
 def add(place: Place, wanted: Wanted) -> Outcome:
     """Capture is set up at the source, and its tables are read whole; from then on rounds follow what changes."""
-    if not wanted.replicate:
-        raise UnsupportedStatement(
-            f"source {wanted.name}: tables that stay at their source are not supported yet",
-            help="leave out replicate=False, or WITHOUT REPLICAS",
-        )
     if not wanted.tables:
         raise SourceTableUnknown(f"source {wanted.name} needs tables", help="name those that views shall read")
     wanted = replace(wanted, url=_apart(place, wanted))
@@ -85,27 +85,39 @@ def add(place: Place, wanted: Wanted) -> Outcome:
 
 
 def _add(place: Place, wanted: Wanted, engine: Source) -> Outcome:
-    found = engine.describe(list(wanted.tables))
-    tables = [recorded(table, name) for table, name in zip(found, wanted.tables.values(), strict=True)]
+    found = described_by_name(engine, list(wanted.tables))
+    pairs = zip(found, wanted.tables.items(), strict=True)
+    tables = [recorded(table, name, there in wanted.replicate) for table, (there, name) in pairs]
     _refuse_names(place, tables)
+    if wanted.mode == "complete" and not engine.tells_transactions:
+        raise not_one_at_a_time(f"source {wanted.name}")
     _refuse_problems(wanted.name, engine.check(found, installed=False))
-    _clear_left(place, wanted.name, engine)
     source = SourceRecord(secrets.token_hex(6), wanted.name, _stored(wanted.url), wanted.mode, tables=tuple(tables))
-    source = place.runtime.catalog.sources.add(source)
-    try:
-        engine.install(found)
-        place.step("capturing")
-        if wanted.mode == "complete":
-            engine.capture(found, most=1)  # refused, with the reason, where transactions cannot be told apart
-        outcome = _loaded(place, source, engine)
-    except MatviewError:
-        with suppress(MatviewError):  # what went wrong first is what matters; what is left goes when it is added again
-            engine.remove(found)
-            place.runtime.catalog.sources.forget(source.id)
-        raise
+    source = replace(source, holder=new_holder(place))
+    _clear_left(place, source, engine)
+    source = place.runtime.catalog.sources.add(source, place.runtime.settings.lease_ttl)
+    outcome = _installed(place, source, engine)
     place.connections.keep(source.id, wanted.url, engine)
     delete_consumed(place)
     return outcome
+
+
+def _installed(place: Place, source: SourceRecord, engine: Source) -> Outcome:
+    """Capture, then the first state. What fails leaves nothing at the source, as long as that is ours to say: it may
+    have become active although nobody heard the answer, or be another's, who took us for dead."""
+    assert source.holder is not None
+    found = all_described(source.tables)
+    with Holding(place, source.id, source.holder) as holding:
+        try:
+            engine.install(found)
+            place.step("capturing")
+            return _loaded(place, source, engine)
+        except MatviewError:
+            with suppress(MatviewError):  # what went wrong first is what matters; adding it again clears what is left
+                if holding.is_ours:
+                    engine.remove(found)
+                    place.runtime.catalog.sources.forget(source.id)
+            raise
 
 
 def _apart(place: Place, wanted: Wanted) -> str:
@@ -143,14 +155,16 @@ def _refuse_names(place: Place, tables: Sequence[SourceTableRecord]) -> None:
 
 def _refuse_problems(name: str, problems: Sequence[Problem]) -> None:
     if problems:
-        what = "; ".join(f"{p.table}: {p.what}" if p.table else p.what for p in problems)
+        what = "; ".join(p.what for p in problems)
         raise CannotCapture(f"source {name}: {what}", help="; ".join(dict.fromkeys(p.help for p in problems if p.help)))
 
 
-def _clear_left(place: Place, name: str, engine: Source) -> None:
+def _clear_left(place: Place, source: SourceRecord, engine: Source) -> None:
     """What an attempt left that was cut short: its tables may have been others."""
-    for left in place.runtime.catalog.sources.list():
-        if left.name.casefold() == name.casefold() and left.state == "adding":
+    assert source.holder is not None
+    left = place.runtime.catalog.sources.claim(source.name, source.holder, place.runtime.settings.lease_ttl)
+    if left is not None:
+        with Holding(place, left.id, source.holder):
             engine.remove(all_described(left.tables))
 
 
@@ -171,20 +185,32 @@ def _loaded(place: Place, source: SourceRecord, engine: Source) -> Outcome:
     try:
         with engine.first_state(all_described(source.tables)) as first:
             taken = first.taken
-            found = read_whole(place, first, source.tables, home)
+            found = read_whole(place, first, [table for table in source.tables if table.replicate], home)
+            rows = {table.name: _about(first, table) for table in source.tables if not table.replicate}
         place.step("read")
-        return _commit(place, source, found, RoundPart(source.id, files.names_of(source.tables), taken))
+        return _commit(place, source, found, rows, RoundPart(source.id, files.names_of(source.tables), taken))
     finally:
         with suppress(MatviewError):
             files.forget(place.runtime.tables.root, [home])
 
 
-def _commit(place: Place, source: SourceRecord, found: Sequence[Whole], part: RoundPart) -> Outcome:
+def _about(first: FirstState, table: SourceTableRecord) -> int:
+    """About how many rows a table has that stays where it is."""
+    return sum(part.rows for part in first.slices(described(table), SLICE_ROWS))
+
+
+def _commit(
+    place: Place, source: SourceRecord, found: Sequence[Whole], remote: Mapping[str, int], part: RoundPart
+) -> Outcome:
+    whole_of = {whole.table.name: whole for whole in found}
     with place.begin(place.step) as tx:
         tables = []
-        for whole in found:
-            made = tx.load(whole.table.table, schema_of(whole.table), partial(_fill, place, whole))
-            tables.append(replace(whole.table, table_id=made))
+        for table in source.tables:
+            if table.name in remote:
+                made = tx.stay(table.table, schema_of(table), source.name, remote[table.name])
+            else:
+                made = tx.load(table.table, schema_of(table), partial(_fill, place, whole_of[table.name]))
+            tables.append(replace(table, table_id=made))
         tx.tell(SourceChanges(added=(replace(source, tables=tuple(tables)),), loaded=(part,)))
         outcome = tx.commit()
     place.step("installed")
@@ -240,11 +266,20 @@ def frame(place: Place, whole: Whole) -> DataFrame | None:
 
 
 def reload(place: Place, name: str) -> Outcome:
-    """The stopped tables of a source are read whole again and go on, in step with the others of the source."""
-    finish(place, Tally())
-    beginning = place.runtime.catalog.rounds.beginning()
-    source = next(s for s in beginning.sources if s.id == place.runtime.catalog.sources.find(name).id)
-    if beginning.besides(source.id):
+    """The stopped tables of a source are read whole again and go on, in step with the others of the source.
+
+    Until then no round takes from the source, whoever asks for one.
+    """
+    (source,) = chosen(place, [name])
+    holder = new_holder(place)
+    place.runtime.catalog.sources.hold(source.id, holder, place.runtime.settings.lease_ttl)
+    with Holding(place, source.id, holder):
+        finish(place, Tally())
+        return _reload(place, place.runtime.catalog.sources.find(name))
+
+
+def _reload(place: Place, source: SourceRecord) -> Outcome:
+    if place.runtime.catalog.rounds.beginning().besides(source.id):
         raise SourceUnreachable(f"source {source.name} has yet to acknowledge a round", help="`matview ingest` first")
     stopped = [table for table in source.tables if table.error is not None]
     engine = place.connections.of(source)
@@ -256,11 +291,12 @@ def reload(place: Place, name: str) -> Outcome:
     going = all_described(source.going)
     try:
         with engine.first_state([*all_described(now), *going]) as first:
-            found = read_whole(place, first, now, home, as_tuples=False)
+            found = read_whole(place, first, [table for table in now if table.replicate], home, as_tuples=False)
             part = RoundPart(source.id, files.names_of(source.tables), first.taken)
         changed = engine.changes(going, part.taken)
         part = replace(part, rows=changed.rows, transactions=changed.transactions)
-        outcome = _recommit(place, source, found, part, {source.id: changed.changes})
+        remote = [table for table in now if not table.replicate]
+        outcome = _recommit(place, source, found, remote, part, {source.id: changed.changes})
     finally:
         with suppress(MatviewError):
             files.forget(place.runtime.tables.root, [home])
@@ -271,7 +307,7 @@ def reload(place: Place, name: str) -> Outcome:
 def _unchanged(source: SourceRecord, table: SourceTableRecord, engine: Source) -> SourceTableRecord:
     """The table as it is now; SourceDrifted if it has other columns, or another key, than its replica."""
     (found,) = engine.describe([table.name])
-    now = replace(recorded(found, table.table), table_id=table.table_id)
+    now = replace(recorded(found, table.table, table.replicate), table_id=table.table_id)
     if schema_of(now) != schema_of(table):
         raise SourceDrifted(
             f"table {table.name} of source {source.name} has other columns, or another key, than it had",
@@ -281,13 +317,23 @@ def _unchanged(source: SourceRecord, table: SourceTableRecord, engine: Source) -
     return now
 
 
-def _recommit(place: Place, source: SourceRecord, found: Sequence[Whole], part: RoundPart, changes: Changes) -> Outcome:
+def _recommit(
+    place: Place,
+    source: SourceRecord,
+    found: Sequence[Whole],
+    remote: Sequence[SourceTableRecord],
+    part: RoundPart,
+    changes: Changes,
+) -> Outcome:
     """What was read whole, and what the same set changed in the other tables, as one version."""
     with place.begin(place.step) as tx:
+        tx.remote.taken[source.id] = part.taken
         for whole in found:
             tx.reload(whole.table.table, frame(place, whole))
+        for table in remote:
+            tx.renew(source, table)
         feed(place, tx, source, part, changes)
-        resumed = tuple((source.id, whole.table) for whole in found)
+        resumed = tuple((source.id, table) for table in (*(whole.table for whole in found), *remote))
         tx.tell(SourceChanges(loaded=(part,), resumed=resumed, sequences={source.id: source.sequence}))
         outcome = tx.commit()
     place.step("installed")
@@ -301,12 +347,21 @@ def remove(place: Place, name: str, *, cascade: bool = False, force: bool = Fals
     """The source's tables go, then what capture had set up there. `cascade`: with the views that read the tables;
     `force`: although the source cannot be reached, and keeps what capture had set up."""
     source = place.runtime.catalog.sources.find(name)
+    with _half_added(place, source) if source.state == "adding" else nullcontext():
+        return _removed(place, source, cascade, force)
+
+
+def _half_added(place: Place, source: SourceRecord) -> Holding:
+    """An adding that was cut short, to clear away; SourceExists if somebody is still at it."""
+    holder = new_holder(place)
+    place.runtime.catalog.sources.claim(source.name, holder, place.runtime.settings.lease_ttl)
+    return Holding(place, source.id, holder)
+
+
+def _removed(place: Place, source: SourceRecord, cascade: bool, force: bool) -> Outcome:
     outcome = Outcome(Counts())
     if source.state == "active":
-        with place.begin(place.step) as tx:
-            tx.unload(*(table.table for table in source.tables), cascade=cascade)
-            tx.tell(SourceChanges(removed=(source.id,)))
-            outcome = tx.commit()
+        outcome = _dropped(place, source, cascade)
         place.step("dropped")
     try:
         place.connections.of(source).remove(all_described(source.tables))
@@ -317,6 +372,20 @@ def remove(place: Place, name: str, *, cascade: bool = False, force: bool = Fals
     place.connections.drop(source.id)
     place.runtime.catalog.sources.forget(source.id)
     return replace(outcome, done=", ".join(filter(None, [outcome.done, f"source {source.name} removed"])))
+
+
+def _dropped(place: Place, source: SourceRecord, cascade: bool) -> Outcome:
+    """Its tables are gone, and no round of it waits any more."""
+    before = waiting(place)
+    with place.begin(place.step) as tx:
+        tx.unload(*(table.table for table in source.tables), cascade=cascade)
+        tx.tell(SourceChanges(removed=(source.id,)))
+        outcome = tx.commit()
+    still = {one.number for one in place.runtime.catalog.rounds.pending()}
+    gone = [files.directory(one.number) for one in before if one.number not in still]
+    with suppress(MatviewError):  # collected as garbage, sooner or later
+        files.forget(place.runtime.tables.root, gone)
+    return outcome
 
 
 # looking --------------------------------------------------------------------------------------------------------------
@@ -333,8 +402,4 @@ def check(place: Place, name: str) -> list[Problem]:
     told = {problem.table for problem in found}
     again = f"`matview source reload {quoted(source.name)}` reads it whole again, once nothing else stands against it"
     stopped = [t for t in source.tables if t.error is not None and t.name not in told]
-    return [*found, *(Problem(f"stopped: {_what(t.error or '')}", again, t.name) for t in stopped)]
-
-
-def _what(error: str) -> str:
-    return error.split("\n", 1)[0]
+    return [*found, *(Problem(why_stopped(t.error or "", f"{t.name} is stopped", again), t.name) for t in stopped)]

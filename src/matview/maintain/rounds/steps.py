@@ -8,7 +8,7 @@ for: what matters is what its delta tables hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,8 +18,9 @@ from typing import TypeVar
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from matview.catalog.described import all_described
 from matview.catalog.rounds import WAITING, Beginning
-from matview.catalog.source_records import RoundPart, RoundRecord, SourceChanges, SourceRecord
+from matview.catalog.source_records import RoundPart, RoundRecord, SourceChanges, SourceRecord, SourceTableRecord
 from matview.errors import (
     CaptureBypassed,
     CatalogUnavailable,
@@ -29,6 +30,7 @@ from matview.errors import (
     MaintenanceBusy,
     MatviewError,
     NullKey,
+    SourceDrifted,
     SparkFailure,
     StorageFailure,
     WarehouseClosed,
@@ -36,7 +38,6 @@ from matview.errors import (
 from matview.groups.edits import quoted
 from matview.maintain.outcome import Outcome
 from matview.maintain.rounds import files
-from matview.maintain.rounds.convert import all_described
 from matview.maintain.rounds.drift import look, stop, stop_table
 from matview.maintain.rounds.place import Place
 from matview.maintain.transaction import MaintenanceTransaction
@@ -105,19 +106,18 @@ def _asked(place: Place, beginning: Beginning, most: int | None, source: SourceR
 
 
 def _captured(place: Place, source: SourceRecord, beginning: Beginning, most: int | None) -> _Answer:
-    """What the tables that have not drifted tell; the others are stopped."""
+    """What the tables that have not drifted tell; the others are stopped. A capture refuses drift in the very snapshot
+    that it reads; only then is each table looked at."""
     engine, besides = place.connections.of(source), beginning.besides(source.id)
     tables = all_described(source.going)
     if not tables:
         return _Answer(Captured({}, 0, 0, {}), (), source.sequence)
     try:
         found = engine.capture(tables, most=most, besides=besides)
+        return _Answer(found, files.names_of(source.going), source.sequence)
     except MatviewError:
         if not (drifted := stop(place, source, look(place, source))):
             raise
-    else:
-        if not (drifted := stop(place, source, look(place, source))):
-            return _Answer(found, files.names_of(source.going), source.sequence)
     left = [table for table in source.tables if table.name not in drifted]
     stopped = sum(table.name in drifted for table in source.going)
     return _captured(place, replace(source, tables=tuple(left), sequence=source.sequence + stopped), beginning, most)
@@ -138,8 +138,12 @@ def note_failure(place: Place, source: SourceRecord, error: MatviewError) -> Non
 
 
 def evaluate(place: Place, fixed: Fixed) -> None:
-    """Step 2: what the sets changed, stored at the warehouse. For replicas that is ADD and DEL of each table itself:
-    those of the views over them follow by their own policies, from the logs."""
+    """Step 2: what the sets changed, stored at the warehouse: ADD and DEL of each table itself.
+
+    Those of views follow by their own policies, from the logs. What they need of tables that stay at their sources is
+    asked for when the round's turn has come, in the state that was fixed in step 1, and stored as well: only then is it
+    settled what the tables of the warehouse are that a view reads beside them.
+    """
     assert fixed.round is not None
     root, home = place.runtime.tables.root, files.directory(fixed.round.number)
 
@@ -174,32 +178,44 @@ def install(place: Place, in_hand: Mapping[int, Changes]) -> Installed | None:
     """
     if not waiting(place):
         return None
-    with place.begin(place.step) as tx:
-        oldest = next(iter(waiting(place)), None)
-        if oldest is None:
-            tx.rollback()
-            return None
-        try:
+    oldest: RoundRecord | None = None
+    try:
+        with place.begin(place.step) as tx:
+            oldest = next(iter(waiting(place)), None)
+            if oldest is None:
+                tx.rollback()
+                return None
             outcome = _installed(place, tx, oldest, in_hand.get(oldest.number))
-        except PASSING:
+    except PASSING:
+        raise
+    except MatviewError as error:
+        if oldest is None:
             raise
-        except MatviewError as error:
-            return Installed(oldest, error=error)
+        return Installed(oldest, error=_told(place, error))
     place.step("installed")
     return Installed(oldest, outcome)
 
 
+def _told(place: Place, error: MatviewError) -> MatviewError:
+    """A table that stays at its source may drift after step 1: it is stopped, and the round can do without it."""
+    if isinstance(error, SourceDrifted | CaptureBypassed) and not names_table(error):
+        for source in place.runtime.catalog.sources.list():
+            remote = [table.name for table in source.going if not table.replicate]
+            if source.state == "active" and remote:
+                with suppress(MatviewError):
+                    if drifted := stop(place, source, look(place, source)):
+                        return _bypassed(source, min(drifted), error)
+    return error
+
+
 def _installed(place: Place, tx: MaintenanceTransaction, oldest: RoundRecord, in_hand: Changes | None) -> Outcome:
     known = {source.id: source for source in place.runtime.catalog.sources.list()}
-    try:
-        for part in oldest.parts:
-            if part.source_id in known:
-                feed(place, tx, known[part.source_id], part, in_hand)
-        tx.tell(SourceChanges(installed=(oldest.number,)))
-    except BaseException:
-        with suppress(MatviewError):
-            tx.rollback()
-        raise
+    tx.remote.answers.keep_with(oldest.number)
+    for part in oldest.parts:
+        tx.remote.taken[part.source_id] = part.taken
+        if part.source_id in known:
+            feed(place, tx, known[part.source_id], part, in_hand)
+    tx.tell(SourceChanges(installed=(oldest.number,)))
     return tx.commit()
 
 
@@ -211,27 +227,42 @@ def waiting(place: Place) -> list[RoundRecord]:
 def feed(
     place: Place, tx: MaintenanceTransaction, source: SourceRecord, part: RoundPart, in_hand: Changes | None
 ) -> None:
-    """The changes of one source into its tables; those in hand, if there are any, are the same as those stored."""
+    """The changes of one source into its tables; those in hand, if there are any, are the same as those stored.
+
+    A table that is not there any more gets nothing, and neither does another that has its name by now.
+    """
+    tables = [table for table in source.tables if _is_there(tx, table)]
+    if not tables:
+        return
     changes = _changes(place, source, part) if in_hand is None else in_hand[part.source_id]
-    for table in source.tables:
+    for table in tables:
         rows = changes.get(table.name)
         if rows is None or not rows.num_rows:
             continue
         try:
+            if not table.replicate:
+                tx.note(table.table, rows)
+                continue
             tx.feed(table.table, _frame(place, rows, part.files.get(table.name), tx, table.table))
         except (ImpossibleOperation, DuplicateKey, NullKey) as error:
-            raise Bypassed(source, table.name, error) from error
+            raise _bypassed(source, table.name, error) from error
 
 
-class Bypassed(CaptureBypassed):
+def _is_there(tx: MaintenanceTransaction, table: SourceTableRecord) -> bool:
+    there = table.table_id is not None and table.table in tx.tables
+    return there and tx.tables[table.table].table.id == table.table_id
+
+
+def _bypassed(source: SourceRecord, table: str, error: MatviewError) -> CaptureBypassed:
     """What was captured does not fit what is there: something was changed that was not captured."""
+    what = f"table {table} of source {source.name} was changed behind capture: {error.what}"
+    told = CaptureBypassed(what, help=f"`matview source check {quoted(source.name)}` says what to do")
+    return told.of(source.id, table)
 
-    def __init__(self, source: SourceRecord, table: str, error: MatviewError) -> None:
-        self.source, self.table = source, table
-        super().__init__(
-            f"table {table} of source {source.name} was changed behind capture: {error.what}",
-            help=f"`matview source check {quoted(source.name)}` says what to do",
-        )
+
+def names_table(error: MatviewError) -> bool:
+    """The error says which table stands in the way: a round can do without it."""
+    return isinstance(error, CaptureBypassed) and error.table is not None
 
 
 def _changes(place: Place, source: SourceRecord, part: RoundPart) -> Mapping[str, pa.Table]:
@@ -254,21 +285,22 @@ def _frame(place: Place, rows: pa.Table, path: str | None, tx: MaintenanceTransa
 
 
 def give_up(place: Place, number: int, error: MatviewError) -> None:
-    """A round that cannot be installed, and those after it, are thrown away: nothing was deleted at the sources, and
-    the next capture takes their transactions, without the table that stands in the way."""
+    """A round that cannot be installed is thrown away, and those that follow from it: nothing was deleted at the
+    sources, and the next capture takes their transactions, without the table that stands in the way."""
     discarded = place.runtime.catalog.rounds.discard(number)
-    if isinstance(error, Bypassed):
-        stop_table(place, error.source, error.table, error)
+    if discarded and isinstance(error, CaptureBypassed) and error.source_id is not None and error.table is not None:
+        stop_table(place, error.source_id, error.table, error)
     files.forget(place.runtime.tables.root, [files.directory(one.number) for one in discarded])
 
 
 # step 4 ---------------------------------------------------------------------------------------------------------------
 
 
-def delete_consumed(place: Place) -> dict[str, MatviewError]:
+def delete_consumed(place: Place, skip: Collection[str] = ()) -> dict[str, MatviewError]:
     """Step 4: of every round that is installed the delta rows go; repeating it is harmless. Who could not be asked.
 
-    In the order of rounds: after one that a source could not delete, no later one is asked of it.
+    In the order of rounds: after one that a source could not delete, no later one is asked of it. Those to `skip` are
+    not asked at all.
     """
     known = {source.id: source for source in place.runtime.catalog.sources.list()}
     failed: dict[str, MatviewError] = {}
@@ -276,7 +308,8 @@ def delete_consumed(place: Place) -> dict[str, MatviewError]:
         if one.state != "installed":
             continue
         left = [part for part in one.parts if not part.acknowledged]
-        parts = [part for part in left if part.source_id not in known or known[part.source_id].name not in failed]
+        out = {source_id for source_id, source in known.items() if source.name in failed or source.name in skip}
+        parts = [part for part in left if part.source_id not in out]
         errors = _side_by_side(partial(_acknowledged, place, known, one.number), parts)
         failed |= {known[part.source_id].name: e for part, e in zip(parts, errors, strict=True) if e is not None}
         if not any(errors) and len(parts) == len(left):

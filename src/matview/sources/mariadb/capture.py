@@ -12,23 +12,24 @@ import pyarrow as pa
 import pymysql
 from pymysql.constants import ER
 
-from matview.errors import CannotCapture, CaptureBypassed
 from matview.sources.carried import Row, batch
 from matview.sources.engine import Captured, SourceTable, Taken, Waiting
 from matview.sources.mariadb.connect import Connection, Database, execute, fetched, number_of
-from matview.sources.mariadb.install import AGAIN, raise_drift, register
+from matview.sources.mariadb.install import raise_drift, register
 from matview.sources.mariadb.layout import quote
 from matview.sources.mariadb.numbers import Numbers
-from matview.sources.mariadb.objects import MADE, NUMBER, SIDES, Objects
+from matview.sources.mariadb.objects import MADE, NUMBER, Objects
 from matview.sources.mariadb.types import carried_as
-from matview.sources.types import change_schema
+from matview.sources.problems import not_captured, not_one_at_a_time
+from matview.sources.sides import SIDES, Sides, captured
 
 BATCH = 2_000
 """How many delta rows one transaction deletes."""
 RANGES = 200
 """How many ranges one query names."""
 
-Rows = dict[str, list[Row]]
+Wanted = Mapping[str, Numbers]
+"""The numbers of each side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +44,23 @@ def places(connection: Connection, database: Database, tables: Sequence[SourceTa
     known = register(connection, database)
     for table in tables:
         if table.name not in known:
-            raise CaptureBypassed(f"{table.name} is not captured at the source, or no longer", help=AGAIN)
+            raise not_captured(table)
     return [Place(table, Objects(database.own, database.prefix, known[table.name][0])) for table in tables]
 
 
 # step 1 ---------------------------------------------------------------------------------------------------------------
 
 
-def capture(database: Database, tables: Sequence[SourceTable], most: int | None, besides: Sequence[Taken]) -> Captured:
+def capture(
+    database: Database, tables: Sequence[SourceTable], *, most: int | None = None, besides: Sequence[Taken] = ()
+) -> Captured:
     if most is not None:
-        raise CannotCapture(
-            "MariaDB does not tell one transaction from the next: they cannot be taken one at a time",
-            help="take this source with the consistency STRONG",
-        )
+        raise not_one_at_a_time("MariaDB")
     with database.reading() as connection:
         raise_drift(connection, database, tables)
         found = places(connection, database, tables)
-        rows = {place.table.name: read(connection, place) for place in found}
-    before = united(tables, besides)
-    for name, sides in rows.items():
-        for side in SIDES:
-            sides[side] = [row for row in sides[side] if row[-1] not in before[name][side]]
+        before = {place.table.name: united(place.table, besides) for place in found}
+        rows = {place.table.name: read(connection, place, others(before[place.table.name])) for place in found}
     taken = {
         "tables": {
             name: {side: Numbers.of(row[-1] for row in sides[side]).plain() for side in SIDES}
@@ -71,13 +68,16 @@ def capture(database: Database, tables: Sequence[SourceTable], most: int | None,
         },
         "before": {name: {side: before[name][side].plain() for side in SIDES} for name in rows},
     }
-    return made(tables, taken, rows)
+    return captured(tables, taken, rows, arrow)
 
 
 def changes(database: Database, tables: Sequence[SourceTable], taken: Taken) -> Captured:
     with database.reading() as connection:
-        rows = {place.table.name: read(connection, place, taken) for place in places(connection, database, tables)}
-    return made(tables, taken, rows)
+        rows = {
+            place.table.name: read(connection, place, united(place.table, [taken]))
+            for place in places(connection, database, tables)
+        }
+    return captured(tables, taken, rows, arrow)
 
 
 def numbers_in(taken: Taken, table: str, side: str, part: str = "tables") -> Numbers:
@@ -85,33 +85,23 @@ def numbers_in(taken: Taken, table: str, side: str, part: str = "tables") -> Num
     return Numbers.read(taken.get(part, {}).get(table, {}).get(side, ()))
 
 
-def united(tables: Sequence[SourceTable], sets: Sequence[Taken]) -> Mapping[str, Mapping[str, Numbers]]:
-    """All the numbers of several sets."""
-    return {
-        table.name: {
-            side: Numbers.of(
-                number
-                for taken in sets
-                for low, high in numbers_in(taken, table.name, side).ranges
-                for number in range(low, high + 1)
-            )
-            for side in SIDES
-        }
-        for table in tables
-    }
+def united(table: SourceTable, sets: Sequence[Taken]) -> Wanted:
+    """All the numbers that several sets have of a table."""
+    return {side: Numbers.united(numbers_in(taken, table.name, side) for taken in sets) for side in SIDES}
 
 
-def read(connection: Connection, place: Place, taken: Taken | None = None) -> Rows:
-    """Delta rows, all or those of a set: the columns, and then the number."""
+def others(numbers: Wanted) -> Wanted:
+    return {side: numbers[side].others() for side in SIDES}
+
+
+def read(connection: Connection, place: Place, wanted: Wanted) -> Sides:
+    """The delta rows of these numbers, in their order: the columns, and then the number."""
     names = ", ".join(asked_for(column.source_type, column.name) for column in place.table.columns)
-    sides: Rows = {}
+    sides: dict[str, list[Row]] = {}
     for side in SIDES:
         query = f"SELECT {names}, {NUMBER} FROM {place.objects.delta(side)}"
-        if taken is None:
-            sides[side] = fetched(connection, f"{query} ORDER BY {NUMBER}")
-        else:
-            wanted = numbers_in(taken, place.table.name, side)
-            sides[side] = [row for where in conditions(wanted) for row in fetched(connection, f"{query} WHERE {where}")]
+        parts = (f"{query} WHERE {where} ORDER BY {NUMBER}" for where in conditions(wanted[side]))
+        sides[side] = [row for part in parts for row in fetched(connection, part)]
     return sides
 
 
@@ -126,23 +116,6 @@ def conditions(numbers: Numbers) -> list[str]:
 def asked_for(source_type: str, name: str) -> str:
     """A column in the form in which the driver loses nothing of it."""
     return f"{carried_as(source_type)[0].read.format(quote(name))}"
-
-
-def made(tables: Sequence[SourceTable], taken: Taken, rows: Mapping[str, Rows]) -> Captured:
-    """After the snapshot was given up."""
-    found = {table.name: signed(table, rows[table.name]) for table in tables}
-    changed = {name: change for name, change in found.items() if change.num_rows}
-    total = sum(change.num_rows for change in changed.values())
-    return Captured(taken, 1 if total else 0, total, changed)
-
-
-def signed(table: SourceTable, sides: Rows) -> pa.Table:
-    batches = []
-    for side, rows in sides.items():
-        arrays = arrow(table, rows).columns
-        weight = pa.repeat(pa.scalar(1 if side == "added" else -1, pa.int64()), len(rows))
-        batches.append(pa.record_batch([*arrays, weight], schema=change_schema(table)))
-    return pa.Table.from_batches(batches, change_schema(table))
 
 
 def arrow(table: SourceTable, rows: Sequence[Row]) -> pa.RecordBatch:

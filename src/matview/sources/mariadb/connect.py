@@ -64,7 +64,8 @@ class Database:
     def __post_init__(self) -> None:
         if not self.address.database:
             raise BadSourceUrl(f"{self.address} names no database", help="mariadb://user@host/database")
-        if unknown := sorted(name for name, _ in self.address.options if name not in OPTIONS):
+        given = (*self.address.options, *self.address.secrets)
+        if unknown := sorted(name for name, _ in given if name not in OPTIONS):
             raise BadSourceUrl(f"{self.address}: there is no option {unknown[0]}", help=f"there are {sorted(OPTIONS)}")
         if not PREFIX.match(self.prefix) or self.own == self.name:
             raise BadSourceUrl(f"{self.address}: {self.prefix} is no name for a database of Matview's own")
@@ -123,9 +124,15 @@ class Database:
 def driver_arguments(address: SourceUrl) -> dict[str, Any]:
     options: dict[str, Any] = {name: value for name, value in address.options if name != "matview_schema"}
     if "connect_timeout" in options:
-        options["connect_timeout"] = int(options["connect_timeout"])
+        options["connect_timeout"] = seconds(address, options["connect_timeout"])
     place = {"user": address.user, "host": address.host or "localhost", "port": address.port or 3306}
     return {**place, "database": address.database, **options}
+
+
+def seconds(address: SourceUrl, text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,6}", text):
+        raise BadSourceUrl(f"{address}: connect_timeout is a number of seconds")
+    return int(text)
 
 
 def execute(connection: Connection, sql: str, parameters: Sequence[Any] | None = None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from queue import Queue
 
 import pyarrow as pa
@@ -20,13 +21,14 @@ from matview.sources.mariadb.connect import Connection, Database, execute, fetch
 from matview.sources.mariadb.install import raise_drift
 from matview.sources.mariadb.layout import quote
 from matview.sources.mariadb.numbers import Numbers
-from matview.sources.mariadb.objects import NUMBER, SIDES
+from matview.sources.mariadb.objects import NUMBER
 from matview.sources.names import split
+from matview.sources.sides import SIDES
+from matview.sources.slicing import bounds, share
 
 SNAPSHOTS = 4
 ATTEMPTS = 20
 BATCH = 10_000
-MOST_SLICES = 64
 SHOWN = dict[str, dict[str, list[list[int]]]]
 INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 
@@ -53,19 +55,18 @@ class MariadbFirstState(FirstState):
     def slices(self, table: SourceTable, rows: int) -> Sequence[Slice]:
         """Equal ranges of a key that is one number; any other table is one slice."""
         kinds = {column.name: column.type for column in table.columns}
+        with self.snapshot() as connection:
+            there = count(connection, table)
         if len(table.key) != 1 or kinds[table.key[0]] not in INTEGERS:
-            return [Slice(table, "TRUE", 0)]
+            return [Slice(table, "TRUE", there)]
         key = quote(table.key[0])
         with self.snapshot() as connection:
             ((least, greatest),) = fetched(connection, f"SELECT min({key}), max({key}) FROM {place_of(table)}")
         if least is None:
-            return [Slice(table, "TRUE", 0)]
-        span = greatest - least + 1
-        number = max(1, min(MOST_SLICES, -(-span // max(rows, 1))))
-        bounds = [least + span * n // number for n in range(number + 1)]
-        return [
-            Slice(table, f"{key} >= {bounds[n]:d} AND {key} < {bounds[n + 1]:d}", span // number) for n in range(number)
-        ]
+            return [Slice(table, "TRUE", there)]
+        ranges = list(pairwise(bounds(least, greatest, rows)))
+        size = share(there, len(ranges))
+        return [Slice(table, f"{key} >= {low:d} AND {key} < {high:d}", size) for low, high in ranges]
 
     def read(self, part: Slice) -> Iterator[pa.RecordBatch]:
         names = ", ".join(asked_for(column.source_type, column.name) for column in part.table.columns)
@@ -73,6 +74,13 @@ class MariadbFirstState(FirstState):
         with self.snapshot() as connection:
             for rows in streamed(connection, query, BATCH):
                 yield arrow(part.table, rows)
+
+
+def count(connection: Connection, table: SourceTable) -> int:
+    """About how many rows there are, as InnoDB's statistics have it."""
+    query = "SELECT TABLE_ROWS FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = %s"
+    found = fetched(connection, query, (split(table.name)[-1],))
+    return int(found[0][0] or 0) if found else 0
 
 
 def place_of(table: SourceTable) -> str:

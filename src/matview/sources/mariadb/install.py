@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pymysql
 from pymysql.constants import ER
 
-from matview.errors import CannotCapture, CaptureBypassed, MatviewError, SourceDrifted, SourceUnreachable
+from matview.errors import CaptureBypassed, MatviewError, SourceDrifted, SourceUnreachable
 from matview.sources.engine import Problem, SourceTable
 from matview.sources.mariadb.connect import Connection, Database, execute, fetched, number_of
 from matview.sources.mariadb.layout import Layout, cascades, ignored_updates, layout, quote
@@ -18,7 +18,6 @@ from matview.sources.mariadb.objects import (
     OWN_COLUMNS,
     REGISTER,
     REGISTER_COLUMNS,
-    SIDES,
     TRIGGER_MODE,
     Objects,
     body,
@@ -27,25 +26,23 @@ from matview.sources.mariadb.objects import (
 )
 from matview.sources.mariadb.privileges import missing, replica
 from matview.sources.names import split
+from matview.sources.problems import AGAIN, REREAD, columns_drift, not_captured, own_names
+from matview.sources.sides import SIDES
 
 PATIENCE_SECONDS = 300.0
 TRY_SECONDS = 0.02
-AGAIN = "remove the table from the source and add it again, which reads it anew"
-
-Found = tuple[SourceTable | None, MatviewError]
-"""What is wrong, and with which table."""
 
 
 # what stands against it -----------------------------------------------------------------------------------------------
 
 
-def obstacles(database: Database, tables: Sequence[SourceTable]) -> list[Found]:
+def obstacles(database: Database, tables: Sequence[SourceTable]) -> list[Problem]:
     """Why tables cannot be captured."""
     with database.connected() as connection:
         names = [split(table.name)[-1] for table in tables]
-        found: list[Found] = [(None, error) for error in missing(connection, database, names)]
+        found = [Problem(error) for error in missing(connection, database, names)]
         for table in tables:
-            found += [(table, error) for error in table_obstacles(connection, database, table)]
+            found += [Problem(error, table.name) for error in table_obstacles(connection, database, table)]
     return found
 
 
@@ -54,25 +51,28 @@ def table_obstacles(connection: Connection, database: Database, table: SourceTab
         now = layout(connection, database.name, table.name)
     except MatviewError as error:
         return [error]
-    found = cascades(connection, now) + ignored_updates(connection, now)
-    own = {column.name.lower() for column in now.columns} & set(OWN_COLUMNS)
-    if own:
-        found.append(CannotCapture(f"{table.name} has a column {min(own)}, a name of Matview's own", help="rename it"))
-    return found
+    return cascades(connection, now) + ignored_updates(connection, now) + own_names(now.table, OWN_COLUMNS)
 
 
 # what has become of it ------------------------------------------------------------------------------------------------
 
 
-def drift(connection: Connection, database: Database, tables: Sequence[SourceTable]) -> list[Found]:
+def check(database: Database, tables: Sequence[SourceTable], *, installed: bool) -> list[Problem]:
+    if not installed:
+        return obstacles(database, tables)
+    with database.connected() as connection:
+        return drift(connection, database, tables)
+
+
+def drift(connection: Connection, database: Database, tables: Sequence[SourceTable]) -> list[Problem]:
     """Every table that is not what it was, or whose triggers are not those that were made."""
     registered = register(connection, database)
-    found: list[Found] = []
+    found: list[Problem] = []
     if bypassed := replica(connection):
-        found.append((None, CaptureBypassed(bypassed.what, help=bypassed.help)))
+        found.append(Problem(CaptureBypassed(bypassed.what, help=bypassed.help)))
     for table in tables:
         known = registered.get(table.name)
-        found += [(table, error) for error in table_drift(connection, database, table, known)]
+        found += [Problem(error, table.name) for error in table_drift(connection, database, table, known)]
     return found
 
 
@@ -80,22 +80,23 @@ def table_drift(
     connection: Connection, database: Database, table: SourceTable, known: tuple[int, str | None] | None
 ) -> list[MatviewError]:
     if known is None or known[1] is None:
-        return [CaptureBypassed(f"{table.name} is not captured at the source, or no longer", help=AGAIN)]
+        return [not_captured(table)]
     try:
         now = layout(connection, database.name, table.name)
     except MatviewError as error:
         return [SourceDrifted(error.what, help=AGAIN)]
-    if differences := changed_columns(table, now.table):
-        return [SourceDrifted(f"{table.name} has changed: {'; '.join(differences)}", help=AGAIN)]
+    if errors := columns_drift(table, now.table):
+        return errors
     if now.identity != table.identity:
-        return [CaptureBypassed(f"{table.name} {what_happened(table.identity, now.identity)}", help=AGAIN)]
+        return [CaptureBypassed(f"{table.name} {what_happened(table.identity, now.identity)}", help=REREAD)]
     objects = Objects(database.own, database.prefix, known[0])
     if triggers_made(connection, now, objects) != known[1]:
-        return [CaptureBypassed(f"changes of {table.name} were not captured: its triggers are not as made", help=AGAIN)]
+        what = f"changes of {table.name} were not captured: its triggers are not as made"
+        return [CaptureBypassed(what, help=REREAD)]
     if errors := ignored_updates(connection, now):
         return [SourceDrifted(error.what, help=AGAIN) for error in errors]
     if not deltas_there(connection, objects):
-        return [CaptureBypassed(f"the captured changes of {table.name} are gone", help=AGAIN)]
+        return [CaptureBypassed(f"the captured changes of {table.name} are gone", help=REREAD)]
     return []
 
 
@@ -104,21 +105,6 @@ def what_happened(before: str, now: str) -> str:
     if before.partition(" ")[2] == now.partition(" ")[2]:
         return "was truncated, which fires no trigger"
     return "was altered, made anew or rebuilt: MariaDB does not tell whether its rows have changed in that"
-
-
-def changed_columns(before: SourceTable, now: SourceTable) -> list[str]:
-    """What was added, dropped or retyped, in words."""
-    old = {column.name: column for column in before.columns}
-    new = {column.name: column for column in now.columns}
-    return [
-        *(f"column {name!r} is gone" for name in old if name not in new),
-        *(f"column {name!r} is new" for name in new if name not in old),
-        *(
-            f"column {name!r} was {old[name].source_type}, and is {column.source_type}"
-            for name, column in new.items()
-            if name in old and column.source_type != old[name].source_type
-        ),
-    ]
 
 
 def triggers_made(connection: Connection, now: Layout, objects: Objects) -> str:
@@ -155,14 +141,10 @@ def register(connection: Connection, database: Database) -> dict[str, tuple[int,
     return {name: (number, made) for name, number, made in rows}
 
 
-def problems(found: Sequence[Found]) -> list[Problem]:
-    return [Problem(error.what, error.help, None if table is None else table.name) for table, error in found]
-
-
 def raise_drift(connection: Connection, database: Database, tables: Sequence[SourceTable]) -> None:
     """To be asked in a snapshot, not before it: what is as it was now was so then."""
-    for _, error in drift(connection, database, tables):
-        raise error
+    for found in drift(connection, database, tables):
+        raise found.error
 
 
 # doing it -------------------------------------------------------------------------------------------------------------
@@ -171,8 +153,8 @@ def raise_drift(connection: Connection, database: Database, tables: Sequence[Sou
 def install(database: Database, tables: Sequence[SourceTable]) -> None:
     """All or none: what was begun is taken away again. What is captured already must be untouched: to mend it would
     hide what was missed."""
-    for _, obstacle in obstacles(database, tables):
-        raise obstacle
+    for obstacle in obstacles(database, tables):
+        raise obstacle.error
     with database.connected() as connection:
         one_at_a_time(connection, database)
         make_register(connection, database)

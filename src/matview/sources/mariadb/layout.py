@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from matview.errors import CannotCapture, MatviewError, SourceTableUnknown, TypeNotCarried
 from matview.sources.engine import SourceColumn, SourceTable
-from matview.sources.mariadb.connect import Connection, fetched
+from matview.sources.mariadb.connect import Connection, Database, fetched
 from matview.sources.mariadb.types import carried_as
 from matview.sources.names import joined, split
 
@@ -72,13 +72,19 @@ class Layout:
         return SourceTable(joined(self.name), self.columns, self.key, self.identity)
 
 
-def table_names(connection: Connection) -> list[str]:
+def describe(database: Database, names: Sequence[str]) -> list[SourceTable]:
+    with database.connected() as connection:
+        return [layout(connection, database.name, name).table for name in names]
+
+
+def table_names(database: Database) -> list[str]:
     """The tables that could be captured."""
     query = (
         "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() "
         r"AND TABLE_TYPE = 'BASE TABLE' AND ENGINE = 'InnoDB' AND TABLE_NAME NOT LIKE 'matview\_%' ORDER BY TABLE_NAME"
     )
-    return [joined(name) for (name,) in fetched(connection, query)]
+    with database.connected() as connection:
+        return [joined(name) for (name,) in fetched(connection, query)]
 
 
 def layout(connection: Connection, database: str, name: str) -> Layout:

@@ -7,27 +7,28 @@ belong to a transaction that is open still.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+Range = tuple[int, int]
+GREATEST = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """Ranges with both ends included, in order, with gaps between them."""
 
-    ranges: tuple[tuple[int, int], ...] = ()
+    ranges: tuple[Range, ...] = ()
 
     @classmethod
     def of(cls, numbers: Iterable[int]) -> Numbers:
         """Exactly these."""
-        ranges = list[tuple[int, int]]()
-        for number in sorted(set(numbers)):
-            if ranges and ranges[-1][1] + 1 == number:
-                ranges[-1] = (ranges[-1][0], number)
-            else:
-                ranges.append((number, number))
-        return cls(tuple(ranges))
+        return cls(merged((number, number) for number in numbers))
+
+    @classmethod
+    def united(cls, sets: Iterable[Numbers]) -> Numbers:
+        """All that are in any of them."""
+        return cls(merged(one for numbers in sets for one in numbers.ranges))
 
     @classmethod
     def read(cls, ranges: Iterable[Sequence[int]]) -> Numbers:
@@ -37,12 +38,25 @@ class Numbers:
         """As JSON keeps it."""
         return [list(one) for one in self.ranges]
 
-    def __contains__(self, number: int) -> bool:
-        place = bisect_right(self.ranges, (number, float("inf"))) - 1
-        return place >= 0 and number <= self.ranges[place][1]
+    def others(self) -> Numbers:
+        """All that are not among them."""
+        lows = [0, *(high + 1 for _, high in self.ranges)]
+        highs = [*(low - 1 for low, _ in self.ranges), GREATEST]
+        return Numbers(tuple((low, high) for low, high in zip(lows, highs, strict=True) if low <= high))
 
-    def pieces(self, size: int) -> Iterable[tuple[int, int]]:
+    def pieces(self, size: int) -> Iterable[Range]:
         """The ranges, none longer than that."""
         for low, high in self.ranges:
             for start in range(low, high + 1, size):
                 yield start, min(high, start + size - 1)
+
+
+def merged(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """The same numbers, in order and with gaps between the ranges."""
+    found = list[Range]()
+    for low, high in sorted(ranges):
+        if found and low <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(high, found[-1][1])
+        else:
+            found.append((low, high))
+    return tuple(found)

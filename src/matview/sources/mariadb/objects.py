@@ -11,7 +11,6 @@ from matview.sources.mariadb.layout import Layout, names_of, quote
 NUMBER, CONNECTION, MADE = "__number", "__connection", "__made"
 OWN_COLUMNS = (NUMBER, CONNECTION, MADE)
 REGISTER = "tables"
-SIDES = ("added", "deleted")
 
 TRIGGER_MODE = "STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
 """Triggers run in the mode in which they were made: a delta table takes every value that the table took."""

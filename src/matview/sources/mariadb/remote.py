@@ -20,9 +20,11 @@ from matview.sources.mariadb.capture import Place, conditions, numbers_in, place
 from matview.sources.mariadb.connect import Connection, Database, execute, fetched, streamed
 from matview.sources.mariadb.install import raise_drift
 from matview.sources.mariadb.layout import quote
-from matview.sources.mariadb.objects import NUMBER, SIDES
+from matview.sources.mariadb.numbers import Numbers
+from matview.sources.mariadb.objects import NUMBER
 from matview.sources.mariadb.types import CARRIED, carried_as
 from matview.sources.names import split
+from matview.sources.sides import SIDES
 from matview.sources.state import (
     CHANGES_OF,
     Undoing,
@@ -59,7 +61,12 @@ DECLARED = {
 
 
 def evaluate(
-    database: Database, query: exp.Query, tables: Sequence[SourceTable], taken: Taken, shipped: Mapping[str, pa.Table]
+    database: Database,
+    query: exp.Query,
+    tables: Sequence[SourceTable],
+    taken: Taken,
+    shipped: Mapping[str, pa.Table],
+    besides: Sequence[Taken] = (),
 ) -> Iterator[pa.RecordBatch]:
     with database.connected() as connection:
         relations = Relations(connection, database)
@@ -68,7 +75,7 @@ def evaluate(
         execute(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
         raise_drift(connection, database, tables)
         for place in places(connection, database, tables):
-            relations.old(place, taken)
+            relations.old(place, (taken, *besides))
             relations.changed(place, taken)
         question = asked(query, relations.columns, literal)
         yield from answer(connection, question, relations)
@@ -147,9 +154,9 @@ class Relations:
         ]
         self.define(f"{CHANGES_OF}{place.table.name}", columns, " UNION ALL ".join(sides))
 
-    def old(self, place: Place, taken: Taken) -> None:
+    def old(self, place: Place, sets: Sequence[Taken]) -> None:
         """R^o: the table itself where nothing has changed since, else by formula (3)."""
-        later = {side: self.later(place, side, taken) for side in SIDES}
+        later = {side: self.later(place, side, sets) for side in SIDES}
         source = quote(split(place.table.name)[-1])
         if any(later.values()):
             source = self.undone(place, {side: self.numbers(numbers) for side, numbers in later.items()})
@@ -168,11 +175,12 @@ class Relations:
         self.definitions.append(f"{own} AS ({query.sql('mysql')})")
         return exp.select("*").from_(own)
 
-    def later(self, place: Place, side: str, taken: Taken) -> list[int]:
-        """Delta rows of transactions that are neither in the set nor before it."""
-        inside, before = (numbers_in(taken, place.table.name, side, part) for part in ("tables", "before"))
-        there = fetched(self.connection, f"SELECT {NUMBER} FROM {place.objects.delta(side)}")
-        return [number for (number,) in there if number not in inside and number not in before]
+    def later(self, place: Place, side: str, sets: Sequence[Taken]) -> list[int]:
+        """Delta rows of transactions that are neither in one of the sets nor before it."""
+        known = [numbers_in(one, place.table.name, side, part) for one in sets for part in ("tables", "before")]
+        query = f"SELECT {NUMBER} FROM {place.objects.delta(side)}"
+        parts = (f"{query} WHERE {where}" for where in conditions(Numbers.united(known).others()))
+        return [number for part in parts for (number,) in fetched(self.connection, part)]
 
     def numbers(self, numbers: Sequence[int]) -> str:
         table = self.temporary("n BIGINT UNSIGNED NOT NULL PRIMARY KEY")

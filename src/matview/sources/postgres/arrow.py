@@ -54,24 +54,23 @@ def read(connection: Connection, fields: Sequence[Field], source: str) -> Iterat
     end_copy(connection)
 
 
-def blocks(connection: Connection) -> Iterator[bytes]:
+def blocks(connection: Connection) -> Iterator[bytearray]:
     """The text in blocks of whole rows, however long a row is. The server sends a message per row: they are taken from
     libpq directly, because the driver's own iteration costs more than everything else together."""
-    get, rows, length = connection.pgconn.get_copy_data, list[bytes](), 0
+    get, text = connection.pgconn.get_copy_data, bytearray()
     while True:
         count, row = get(0)
         if count <= 0:
             break
-        rows.append(bytes(row))
-        length += count
-        if length >= BLOCK:
-            yield b"".join(rows)
-            rows, length = [], 0
-    if rows:
-        yield b"".join(rows)
+        text += row
+        if len(text) >= BLOCK:
+            yield text
+            text = bytearray()
+    if text:
+        yield text
 
 
-def parsed(text: bytes, fields: Sequence[Field]) -> pa.RecordBatch:
+def parsed(text: bytearray, fields: Sequence[Field]) -> pa.RecordBatch:
     names = [f"f{number}" for number in range(len(fields))]
     table = csv.read_csv(
         pa.BufferReader(text),

@@ -7,24 +7,28 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from matview.errors import CaptureBypassed, SourceDrifted
-from matview.sources.engine import WEIGHT, Captured, SourceTable, Waiting
+from matview.sources.engine import WEIGHT, Captured, Problem, SourceTable, Waiting
 from matview.sources.postgres.arrow import Field, read
 from matview.sources.postgres.connect import Connection, Connections
 from matview.sources.postgres.describe import oid_of
-from matview.sources.postgres.drift import Finding, drift
+from matview.sources.postgres.drift import drift
 from matview.sources.postgres.facts import Facts, Recorded, bypassed, facts_of, recorded
 from matview.sources.postgres.layout import AT, SERIAL, TRANSACTION, quote
 from matview.sources.postgres.sets import Transactions
 from matview.sources.postgres.values import named
+from matview.sources.problems import together
 from matview.sources.types import change_schema
 
 SNAPSHOT = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
 PAGES = 1000
 """How much of a delta table one DELETE looks at."""
+MANY = 1000
+"""So many rows deleted are worth a VACUUM at once; of fewer the server thinks by itself, once a minute."""
+KEPT = 8192
+"""Pages that a delta table may keep for rows to come: 64 MiB. Every round reads over them."""
 
 
-def check_after(connection: Connection, schema: str, tables: Sequence[SourceTable]) -> list[Finding]:
+def check_after(connection: Connection, schema: str, tables: Sequence[SourceTable]) -> list[Problem]:
     """What has drifted, in the snapshot of the transaction."""
     now = facts_of(connection, schema, map(oid_of, tables))
     return drifted(connection, schema, tables, recorded(connection, schema), now)
@@ -36,9 +40,9 @@ def drifted(
     tables: Sequence[SourceTable],
     then: Mapping[int, Recorded],
     now: Mapping[int, Facts],
-) -> list[Finding]:
+) -> list[Problem]:
     reasons = bypassed(connection, schema) if then else {}
-    found: list[Finding] = []
+    found: list[Problem] = []
     for table in tables:
         oid = oid_of(table)
         found.extend(drift(table, then[oid].facts if oid in then else None, now.get(oid), reasons))
@@ -49,8 +53,7 @@ def refuse_drift(connection: Connection, schema: str, tables: Sequence[SourceTab
     """How the columns are carried, and the facts as they are now, if nothing has drifted; an error otherwise."""
     then, now = recorded(connection, schema), facts_of(connection, schema, map(oid_of, tables))
     if found := drifted(connection, schema, tables, then, now):
-        worst = CaptureBypassed if any(f.error is CaptureBypassed for f in found) else SourceDrifted
-        raise worst("; ".join(f.problem.what for f in found), help=found[0].problem.help)
+        raise together(found)
     return {oid: replace(then[oid], facts=facts) for oid, facts in now.items()}
 
 
@@ -188,15 +191,25 @@ def row_fields(table: SourceTable, known: Recorded) -> list[Field]:
 
 
 def acknowledge(connections: Connections, tables: Sequence[SourceTable], transactions: Transactions) -> None:
-    """Deletes the delta rows of the set, some pages at a time, each in a transaction of its own. Writers only add."""
+    """Deletes the delta rows of the set, and makes their space free for the next."""
     condition = transactions.condition(TRANSACTION)
     with connections.borrow() as connection:
         connection.execute("SET synchronous_commit = on")
         known = recorded(connection, connections.schema)
         for delta in deltas(connections.schema, [table for table in tables if oid_of(table) in known]):
-            for page in range(0, pages(connection, delta), PAGES):
-                span = f"ctid >= '({page},0)' AND ctid < '({page + PAGES},0)'"
-                connection.execute(f"DELETE FROM {delta} WHERE {span} AND {condition}")
+            size = pages(connection, delta)
+            if deleted(connection, delta, size, condition) >= MANY:
+                truncate = "on" if size > KEPT else "off"
+                connection.execute(f"VACUUM (SKIP_LOCKED, TRUNCATE {truncate}) {delta}")
+
+
+def deleted(connection: Connection, delta: str, size: int, condition: str) -> int:
+    """Some pages at a time, each in a transaction of its own. Writers only add. How many rows there were."""
+    count = 0
+    for page in range(0, size, PAGES):
+        span = f"ctid >= '({page},0)' AND ctid < '({page + PAGES},0)'"
+        count += connection.execute(f"DELETE FROM {delta} WHERE {span} AND {condition}").rowcount
+    return count
 
 
 def pages(connection: Connection, relation: str) -> int:

@@ -45,7 +45,7 @@ class Connections:
 
     def __init__(self, address: SourceUrl) -> None:
         self.address = address
-        options = dict(address.options)
+        options = dict((*address.options, *address.secrets))
         self.schema = quote(options.pop(SCHEMA_OPTION, "matview"))
         self._options = options
         self._idle: list[Connection] = []
@@ -93,6 +93,8 @@ class Connections:
                 return PrivilegeMissing(what)
             case refusals.UndefinedTable() | refusals.UndefinedColumn() | refusals.InvalidSchemaName():
                 return SourceDrifted(what)
+            case refusals.ProgramLimitExceeded():
+                return SourceRefused(what)
             case psycopg.OperationalError() if "password" in what:
                 return SourceUnreachable(what, help=PASSWORD_HELP)
             case psycopg.OperationalError():
@@ -136,7 +138,10 @@ class Connections:
             "connect_timeout": 10,
         }
         given = {name: value for name, value in named.items() if value is not None}
-        connection = psycopg.connect("", autocommit=True, **given | self._options)
+        try:
+            connection = psycopg.connect("", autocommit=True, **given | self._options)
+        except ValueError:
+            raise BadSourceUrl(f"{address}: an option is no number, or no text") from None
         try:
             connection.prepare_threshold = None
             (self.path,) = connection.execute("SELECT current_schemas(false)").fetchone() or ([],)

@@ -10,6 +10,7 @@ from matview.errors import CannotCapture, SourceTableUnknown, TypeNotCarried
 from matview.sources.engine import SourceColumn, SourceTable
 from matview.sources.names import joined, split
 from matview.sources.postgres.connect import Connection
+from matview.sources.postgres.layout import OUR_SCHEMA
 from matview.sources.postgres.types import Carrier, SourceType, carrier
 
 KINDS = {
@@ -34,11 +35,12 @@ ALL = """
     SELECT n.nspname, c.relname, place IS NOT NULL AND NOT EXISTS (
         SELECT FROM pg_class AS o JOIN pg_namespace AS m ON m.oid = o.relnamespace
         WHERE o.relname = c.relname AND o.relkind NOT IN ('i', 'I') AND array_position(path, m.nspname::text) < place)
-    FROM (SELECT %s::text[], %s::text) AS given(path, own),
+    FROM (SELECT %s::text[], %s::text) AS given(path, ours),
          pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace,
          LATERAL (SELECT array_position(path, n.nspname::text)) AS along(place)
     WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p'
-      AND n.nspname NOT IN ('pg_catalog', 'information_schema', own)
+      AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+      AND obj_description(n.oid, 'pg_namespace') IS DISTINCT FROM ours
       AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
     ORDER BY 1, 2
 """
@@ -190,7 +192,7 @@ class Types:
         )
 
 
-def tables(connection: Connection, path: Sequence[str], own: str) -> list[str]:
-    """The tables that could be captured."""
-    rows = connection.execute(ALL, [list(path), own]).fetchall()
+def tables(connection: Connection, path: Sequence[str]) -> list[str]:
+    """The tables that could be captured: not those that capture has made, for whichever warehouse."""
+    rows = connection.execute(ALL, [list(path), OUR_SCHEMA]).fetchall()
     return [joined(name) if alone else joined(schema, name) for schema, name, alone in rows]

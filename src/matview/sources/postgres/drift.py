@@ -3,12 +3,15 @@
 A trigger that was disabled and enabled again looks as it did, but its row in the system catalog was written anew: that
 row's version is among the facts. So are the versions of columns beside the table's file: both change when ALTER TABLE
 computes every value anew, which fires no trigger. VACUUM FULL, CLUSTER and TRUNCATE change the file alone.
+
+What is written through a table above fires no statement trigger of the table itself. Being attached and detached again
+leaves a trace: a partition's row in `pg_inherits` is another one, and of a table that had no parent all columns were
+written at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from matview.errors import (
     CannotCapture,
@@ -21,29 +24,20 @@ from matview.sources.engine import Problem, SourceTable
 from matview.sources.postgres.describe import identity, oid_of
 from matview.sources.postgres.facts import Facts
 from matview.sources.postgres.layout import quote
+from matview.sources.problems import AGAIN, REREAD, not_captured
 
-AGAIN = "remove the source and add it again, so that the table is read anew"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A problem, and the error that it is when one goes on in spite of it."""
-
-    error: type[MatviewError]
-    problem: Problem
-
-    def raised(self) -> MatviewError:
-        return self.error(self.problem.what, help=self.problem.help)
+MOST_COLUMNS = 1600 - 3
+"""What a delta table has room for beside its labels."""
 
 
-def found(error: type[MatviewError], table: SourceTable, what: str, help: str) -> Finding:
-    return Finding(error, Problem(f"{table.name}: {what}", help, table.name))
+def found(error: type[MatviewError], table: SourceTable, what: str, help: str) -> Problem:
+    return Problem(error(f"{table.name}: {what}", help=help), table.name)
 
 
 # before ---------------------------------------------------------------------------------------------------------------
 
 
-def hindrances(table: SourceTable, now: Facts | None, role: str) -> Iterator[Finding]:
+def hindrances(table: SourceTable, now: Facts | None, role: str) -> Iterator[Problem]:
     """Why the table cannot be captured, each with the statement that mends it."""
     if now is None:
         yield found(SourceDrifted, table, "the table is gone", AGAIN)
@@ -63,7 +57,7 @@ def hindrances(table: SourceTable, now: Facts | None, role: str) -> Iterator[Fin
     yield from unfit_columns(table)
 
 
-def unfit(table: SourceTable, now: Facts, name: str) -> Iterator[Finding]:
+def unfit(table: SourceTable, now: Facts, name: str) -> Iterator[Problem]:
     """What is against it in the table itself: its changes could not all be seen."""
     if now["persistence"] != "p":
         mend = f"ALTER TABLE {name} SET LOGGED"
@@ -82,10 +76,13 @@ def unfit(table: SourceTable, now: Facts, name: str) -> Iterator[Finding]:
         yield found(CannotCapture, table, what, "capture it in the database that publishes it")
 
 
-def unfit_columns(table: SourceTable) -> Iterator[Finding]:
+def unfit_columns(table: SourceTable) -> Iterator[Problem]:
     names = [column.name for column in table.columns]
     if not names:
         yield found(CannotCapture, table, "it has no columns", "leave it out")
+    if len(names) > MOST_COLUMNS:
+        what = f"it has {len(names)} columns: with the labels of a change they are more than PostgreSQL allows"
+        yield found(CannotCapture, table, what, f"capture a table of at most {MOST_COLUMNS} columns")
     for name in names:
         if name.startswith("__"):
             yield found(CannotCapture, table, f"column {name} begins with `__`, which is reserved", "rename the column")
@@ -102,13 +99,13 @@ def unfit_columns(table: SourceTable) -> Iterator[Finding]:
 
 def drift(
     table: SourceTable, then: Facts | None, now: Facts | None, reasons: Mapping[int, str] | None = None
-) -> Iterator[Finding]:
+) -> Iterator[Problem]:
     """What has happened to a captured table since its installation, and to its capture."""
     if now is None:
         yield found(SourceDrifted, table, "the table was dropped", AGAIN)
         return
     if then is None:
-        yield found(CaptureBypassed, table, "its changes are not captured any more", AGAIN)
+        yield Problem(not_captured(table), table.name)
         return
     if (then["schema"], then["name"]) != (now["schema"], now["name"]):
         what = f"the table is called {now['schema']}.{now['name']} now"
@@ -121,12 +118,12 @@ def drift(
         yield found(SourceDrifted, table, "row security hides rows of it now", "let the role see all rows again")
     yield from changed_triggers(table, then, now)
     if not now["recording"]:
-        yield found(CaptureBypassed, table, "a delta table is gone", AGAIN)
+        yield found(CaptureBypassed, table, "a delta table is gone", REREAD)
     if reason := (reasons or {}).get(oid_of(table)):
-        yield found(CaptureBypassed, table, f"a change was not recorded: {reason}", AGAIN)
+        yield found(CaptureBypassed, table, f"a change was not recorded: {reason}", REREAD)
 
 
-def changed_columns(table: SourceTable, then: Facts, now: Facts) -> Iterator[Finding]:
+def changed_columns(table: SourceTable, then: Facts, now: Facts) -> Iterator[Problem]:
     before = {column["number"]: column for column in then["columns"]}
     after = {column["number"]: column for column in now["columns"]}
     for number, column in before.items():
@@ -140,7 +137,7 @@ def changed_columns(table: SourceTable, then: Facts, now: Facts) -> Iterator[Fin
             what = f"column {column['name']} was {column['type']} and is {new['type']} now"
             yield found(SourceDrifted, table, what, AGAIN)
         if new["generated"] != column["generated"]:
-            yield found(SourceDrifted, table, f"column {column['name']} is computed in another way now", AGAIN)
+            yield found(SourceDrifted, table, f"column {column['name']} is computed in another way now", REREAD)
     for number in after.keys() - before.keys():
         yield found(SourceDrifted, table, f"column {after[number]['name']} was added", AGAIN)
     if then["key"] and then["key"] != now["key"]:
@@ -149,36 +146,48 @@ def changed_columns(table: SourceTable, then: Facts, now: Facts) -> Iterator[Fin
         yield found(SourceDrifted, table, "the table is not the one that was added", AGAIN)
 
 
-def changed_values(table: SourceTable, then: Facts, now: Facts) -> Iterator[Finding]:
+def changed_values(table: SourceTable, then: Facts, now: Facts) -> Iterator[Problem]:
     """Changes of what is stored that no trigger has seen."""
     for oid, member in then["members"].items():
         new = now["members"].get(oid, member)
         if new["file"] != member["file"] and new["columns"] != member["columns"]:
-            yield found(SourceDrifted, table, "its rows were written anew by ALTER TABLE", AGAIN)
+            yield found(SourceDrifted, table, "its rows were written anew by ALTER TABLE", REREAD)
             return
     for oid, label in then["labels"].items():
         if now["labels"].get(oid, label) != label:
-            yield found(SourceDrifted, table, f"the enum's value {label} is called {now['labels'][oid]} now", AGAIN)
+            yield found(SourceDrifted, table, f"the enum's value {label} is called {now['labels'][oid]} now", REREAD)
 
 
-def changed_members(table: SourceTable, then: Facts, now: Facts) -> Iterator[Finding]:
+def changed_members(table: SourceTable, then: Facts, now: Facts) -> Iterator[Problem]:
     for oid, member in now["members"].items():
         if oid not in then["members"]:
-            yield found(SourceDrifted, table, f"partition {member['name']} was attached", AGAIN)
+            yield found(SourceDrifted, table, f"partition {member['name']} was attached", REREAD)
     for oid, member in then["members"].items():
         if oid not in now["members"]:
-            yield found(SourceDrifted, table, f"partition {member['name']} was detached or dropped", AGAIN)
+            yield found(SourceDrifted, table, f"partition {member['name']} was detached or dropped", REREAD)
+        elif member.get("attached") != now["members"][oid]["attached"] and "attached" in member:
+            yield found(CaptureBypassed, table, f"partition {member['name']} was detached for a while", REREAD)
+    if had_a_parent(then["members"][str(oid_of(table))], now["members"][str(oid_of(table))]):
+        yield found(CaptureBypassed, table, "another table may have been above it for a while", REREAD)
 
 
-def changed_triggers(table: SourceTable, then: Facts, now: Facts) -> Iterator[Finding]:
+def had_a_parent(then: Facts, now: Facts) -> bool:
+    """Whether ATTACH PARTITION or INHERIT, and their contraries, may have written all columns at once."""
+    if then.get("attached") != now["attached"] or len(then.get("written", ())) != len(now["written"]):
+        return False
+    others = all(before != after for before, after in zip(then["written"], now["written"], strict=True))
+    return others and len(set(now["written"])) == 1
+
+
+def changed_triggers(table: SourceTable, then: Facts, now: Facts) -> Iterator[Problem]:
     for name, trigger in then["triggers"].items():
         member, _, called = name.partition(".")
         if member not in now["members"]:
             continue
         new = now["triggers"].get(name)
         if new is None:
-            yield found(CaptureBypassed, table, f"trigger {called} was dropped", AGAIN)
+            yield found(CaptureBypassed, table, f"trigger {called} was dropped", REREAD)
         elif new[0] != "A":
-            yield found(CaptureBypassed, table, f"trigger {called} is disabled", AGAIN)
+            yield found(CaptureBypassed, table, f"trigger {called} is disabled", REREAD)
         elif new != trigger:
-            yield found(CaptureBypassed, table, f"trigger {called} was disabled for a while, or changed", AGAIN)
+            yield found(CaptureBypassed, table, f"trigger {called} was disabled for a while, or changed", REREAD)

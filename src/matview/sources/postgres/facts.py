@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from matview.sources.postgres.connect import Connection
-from matview.sources.postgres.layout import TRIGGER
 from matview.sources.postgres.types import Carrier
 
 Facts = Mapping[str, Any]
@@ -42,14 +41,17 @@ FACTS = """
             SELECT jsonb_object_agg(o.oid::text, jsonb_build_object(
                 'kind', o.relkind, 'file', o.relfilenode, 'columns', (
                 SELECT md5(string_agg(a.xmin::text, ',' ORDER BY a.attnum)) FROM pg_attribute AS a
-                WHERE a.attrelid = o.oid AND a.attnum > 0), 'name',
+                WHERE a.attrelid = o.oid AND a.attnum > 0), 'written', (
+                SELECT jsonb_agg(a.xmin::text ORDER BY a.attnum) FROM pg_attribute AS a
+                WHERE a.attrelid = o.oid AND a.attnum > 0 AND NOT a.attisdropped), 'attached', (
+                SELECT jsonb_agg(i.xmin::text) FROM pg_inherits AS i WHERE i.inhrelid = o.oid), 'name',
                 quote_ident(s.nspname) || '.' || quote_ident(o.relname)))
             FROM pg_class AS o JOIN pg_namespace AS s ON s.oid = o.relnamespace WHERE o.oid = ANY(m.oids)),
         'triggers', coalesce((
             SELECT jsonb_object_agg(t.tgrelid::text || '.' || t.tgname, jsonb_build_array(
                 t.tgenabled, t.xmin::text, p.oid, md5(p.prosrc)))
             FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
-            WHERE t.tgrelid = ANY(m.oids) AND starts_with(t.tgname, %(trigger)s::text)), '{}'),
+            WHERE t.tgrelid = ANY(m.oids) AND p.pronamespace = to_regnamespace(%(schema)s::text)), '{}'),
         'labels', coalesce((
             WITH RECURSIVE types(oid) AS (
                 SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0
@@ -68,8 +70,7 @@ FACTS = """
 
 def facts_of(connection: Connection, schema: str, oids: Iterable[int]) -> dict[int, Facts]:
     """The facts of those tables that are there, by oid; in the snapshot of the transaction, if there is one."""
-    given = {"oids": list(oids), "trigger": TRIGGER, "schema": schema}
-    return dict(connection.execute(FACTS, given).fetchall())
+    return dict(connection.execute(FACTS, {"oids": list(oids), "schema": schema}).fetchall())
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 
 from matview.errors import PrivilegeMissing, SourceDrifted
 from matview.sources.engine import Problem, SourceTable
 from matview.sources.postgres.connect import Connection, Connections
 from matview.sources.postgres.describe import Described, Detail, describe, oid_of
-from matview.sources.postgres.drift import Finding, hindrances
+from matview.sources.postgres.drift import hindrances
 from matview.sources.postgres.facts import Facts, facts_of, recorded
 from matview.sources.postgres.layout import (
     OUR_SCHEMA,
+    ROW,
     SHARED,
     Column,
     Layout,
     Member,
     foundation,
+    literal,
     made_schema,
     quote,
     unquoted,
@@ -30,7 +32,7 @@ ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(6386281, hashtext(%s))"
 """Two installations at once would meet in the schema."""
 
 
-def check_before(connection: Connection, schema: str, tables: Sequence[SourceTable]) -> list[Finding]:
+def check_before(connection: Connection, schema: str, tables: Sequence[SourceTable]) -> list[Problem]:
     """What stands against capture of these tables."""
     role, database, may_create, present, usable, standby = (
         connection.execute(
@@ -42,32 +44,32 @@ def check_before(connection: Connection, schema: str, tables: Sequence[SourceTab
         ).fetchone()
         or ()
     )
-    findings = []
+    problems = []
     if standby:
-        findings.append(wide("the source is a standby, which takes no triggers", "name the primary server"))
+        problems.append(wide("the source is a standby, which takes no triggers", "name the primary server"))
     if not present and not may_create:
         mend = f"GRANT CREATE ON DATABASE {database} TO {role}"
-        findings.append(wide(f"the role may not make the schema {schema}", mend))
+        problems.append(wide(f"the role may not make the schema {schema}", mend))
     if present and not usable:
         mend = f"GRANT USAGE, CREATE ON SCHEMA {schema} TO {role}"
-        findings.append(wide(f"the role may not make tables in the schema {schema}", mend))
+        problems.append(wide(f"the role may not make tables in the schema {schema}", mend))
     now = facts_of(connection, schema, map(oid_of, tables))
     for table in tables:
-        findings.extend(hindrances(table, now.get(oid_of(table)), role))
-    return findings
+        problems.extend(hindrances(table, now.get(oid_of(table)), role))
+    return problems
 
 
-def wide(what: str, help: str) -> Finding:
+def wide(what: str, help: str) -> Problem:
     """A problem of the whole source."""
-    return Finding(PrivilegeMissing, Problem(what, help))
+    return Problem(PrivilegeMissing(what, help=help))
 
 
 def install(connections: Connections, patience: Patience, tables: Sequence[SourceTable]) -> None:
     """All tables or, if one fails, none of those that were not captured before."""
     schema = connections.schema
     with connections.borrow() as connection:
-        for finding in check_before(connection, schema, tables):
-            raise finding.raised()
+        for problem in check_before(connection, schema, tables):
+            raise problem.error
         captured = recorded(connection, schema)
     wanted = [table for table in tables if oid_of(table) not in captured]
     try:
@@ -103,13 +105,14 @@ def install_one(schema: str, path: Sequence[str], table: SourceTable, connection
     name = f"{quote(described.schema)}.{quote(described.relation)}"
     connection.execute(f"LOCK TABLE {name} IN SHARE ROW EXCLUSIVE MODE")
     for member in layout.members:
-        for statement in layout.triggers(member):
+        (shape,) = connection.execute(f"SELECT {layout.shape(str(member.oid))}").fetchone() or ("",)
+        for statement in layout.triggers(replace(member, shape=shape)):
             connection.execute(statement)
     facts = unchanged(connection, schema, described, describe(connection, path, table.name), facts)
     carriers = {detail.column.name: asdict(detail.carrier) for detail in described.details}
+    values = ", ".join(literal(text) for text in (name, json.dumps(carriers), json.dumps(facts)))
     connection.execute(
-        f"INSERT INTO {schema}.captured (relation, name, columns, facts) VALUES (%s, %s, %s, %s)",
-        [described.oid, name, json.dumps(carriers), json.dumps(facts)],
+        f"INSERT INTO {schema}.captured (relation, name, columns, facts) VALUES ({described.oid}, {values})"
     )
 
 
@@ -129,7 +132,7 @@ def layout_of(schema: str, described: Described, facts: Facts) -> Layout:
 
 
 def delta_column(detail: Detail) -> Column:
-    value = f"({detail.expression})" if detail.expression else quote(detail.column.name)
+    value = f"({detail.expression})" if detail.expression else f"{ROW}.{quote(detail.column.name)}"
     return Column(detail.column.name, detail.stored, value)
 
 
@@ -151,7 +154,7 @@ def remove(connections: Connections, patience: Patience, tables: Sequence[Source
 FUNCTIONS = """
     SELECT quote_ident(n.nspname) || '.' || quote_ident(p.proname) FROM pg_proc AS p
     JOIN pg_namespace AS n ON n.oid = p.pronamespace
-    WHERE n.nspname = %s AND p.proname ~ ('^(insert|update|delete|truncate_[0-9]+)_' || %s::text || '$')
+    WHERE n.nspname = %s AND p.proname ~ ('^(insert|update|delete|truncated?|truncate_[0-9]+)_' || %s::text || '$')
 """
 
 
@@ -161,8 +164,8 @@ def remove_one(schema: str, table: SourceTable, connection: Connection) -> None:
     for (function,) in connection.execute(FUNCTIONS, [unquoted(schema), oid]).fetchall():
         connection.execute(f"DROP FUNCTION IF EXISTS {function}() CASCADE")
     connection.execute(f"DROP TABLE IF EXISTS {schema}.added_{oid}, {schema}.deleted_{oid}")
-    connection.execute(f"DELETE FROM {schema}.captured WHERE relation = %s", [oid])
-    connection.execute(f"DELETE FROM {schema}.bypassed WHERE relation = %s", [oid])
+    connection.execute(f"DELETE FROM {schema}.captured WHERE relation = {oid}")
+    connection.execute(f"DELETE FROM {schema}.bypassed WHERE relation = {oid}")
 
 
 def remove_foundation(schema: str, connection: Connection) -> None:

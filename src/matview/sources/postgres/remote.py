@@ -22,7 +22,7 @@ from matview.sources.postgres.sets import Transactions
 from matview.sources.postgres.snapshot import current_names, lock
 from matview.sources.state import CHANGES_OF, Undoing, columns_of, quoted, restored, state_old, touched, with_states
 from matview.sources.subset import Asked, asked
-from matview.sources.types import spark_type
+from matview.sources.types import arrow_type, spark_type
 
 ORDERED = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
 
@@ -32,6 +32,7 @@ def evaluate(
     query: exp.Query,
     tables: Sequence[SourceTable],
     transactions: Transactions,
+    besides: Sequence[Transactions],
     shipped: Mapping[str, pa.Table],
 ) -> Iterator[pa.RecordBatch]:
     """The answer to the query, in batches; the transaction ends with the last one."""
@@ -45,7 +46,7 @@ def evaluate(
         lock(connection, names)
         known = refuse_drift(connection, schema, used)
         ship(connection, shipped)
-        states = states_of(connection, schema, used, known, transactions)
+        states = states_of(connection, schema, used, known, transactions, besides)
         text = rendered(question.query, states, shipped)
         fields = [Field(name, cell(type_, quote(name)), type_) for name, type_ in question.columns]
         yield from read(connection, fields, f"({text}) AS answer")
@@ -63,12 +64,17 @@ def understood(query: exp.Query, tables: Sequence[SourceTable], shipped: Mapping
     strange = names_in(query) - known.keys() - {cte.alias for cte in query.find_all(exp.CTE)}
     if strange:
         raise SourceTableUnknown(f"{min(strange)} is no table that the subquery may read")
-    return asked(query, known, moment)
+    return asked(query, known, moment, absent)
 
 
 def moment(value: date | datetime) -> exp.Expr:
     kind = "timestamp" if isinstance(value, datetime) else "date"
     return exp.Cast(this=exp.Literal.string(value.isoformat()), to=exp.DataType.build(kind, dialect="postgres"))
+
+
+def absent(kind: str) -> exp.Expr:
+    """PostgreSQL takes a null for a text, unless it is told."""
+    return exp.Cast(this=exp.null(), to=exp.DataType.build(source_type(arrow_type(kind)), dialect="postgres"))
 
 
 def names_in(query: exp.Query) -> set[str]:
@@ -90,10 +96,11 @@ def states_of(
     tables: Sequence[SourceTable],
     known: Mapping[int, Recorded],
     transactions: Transactions,
+    besides: Sequence[Transactions] = (),
 ) -> dict[str, str]:
-    """What each name stands for, as SQL. Where nothing outside the set is visible, R^o is the table itself."""
+    """What each name stands for, as SQL. Where nothing outside the sets is visible, R^o is the table itself."""
     inside = transactions.condition(TRANSACTION)
-    outside = f"NOT {inside}"
+    outside = " AND ".join(f"NOT {one.condition(TRANSACTION)}" for one in (transactions, *besides))
     behind = {table.name for table in changed(connection, schema, tables, outside)}
     states = {}
     for table in tables:

@@ -50,7 +50,7 @@ class Transactions:
 
     @classmethod
     def from_taken(cls, taken: Taken) -> Transactions:
-        return cls(tuple((low, high) for low, high in taken["transactions"]))
+        return cls(tuple((low, high) for low, high in taken.get("transactions", ())))
 
     def minus(self, others: Iterable[Transactions]) -> Transactions:
         """Without those that the others have."""

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from tempfile import TemporaryFile
 
 import pyarrow as pa
 from psycopg import errors as refusals
@@ -19,6 +20,7 @@ from matview.sources.postgres.facts import Recorded, facts_of
 from matview.sources.postgres.layout import literal
 from matview.sources.postgres.sets import Transactions
 from matview.sources.postgres.values import named
+from matview.sources.types import arrow_schema
 
 SAMPLED = 32
 """Pages that are counted where the source's statistics do not say how many rows a page has."""
@@ -65,9 +67,7 @@ class PostgresFirstState(FirstState):
         with self._connections.translated():
             reader = self._reader()
             if reader is None:
-                with self._alone:
-                    batches = list(self._read(self._holder, part))
-                yield from batches
+                yield from self._read_alone(part)
                 return
             try:
                 yield from self._read(reader, part)
@@ -80,6 +80,15 @@ class PostgresFirstState(FirstState):
         known = self._known[oid_of(part.table)]
         with named(connection, part.table, known.carriers, part.condition) as source:
             yield from read(connection, row_fields(part.table, known), source)
+
+    def _read_alone(self, part: Slice) -> Iterator[pa.RecordBatch]:
+        """By the one connection, through a file: who wants the next slice does not wait for who takes this one."""
+        with TemporaryFile() as kept:
+            with self._alone, pa.ipc.new_stream(kept, arrow_schema(part.table)) as writer:
+                for batch in self._read(self._holder, part):
+                    writer.write_batch(batch)
+            kept.seek(0)
+            yield from pa.ipc.open_stream(kept)
 
     def _reader(self) -> Connection | None:
         """A connection under the snapshot, with the locks; None if they are not to be had at once."""

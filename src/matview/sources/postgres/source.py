@@ -12,7 +12,6 @@ from sqlglot import exp
 from matview.sources.engine import Captured, FirstState, Problem, Source, SourceTable, Taken, Waiting
 from matview.sources.postgres import capture, describe, install, remote, snapshot
 from matview.sources.postgres.connect import Connections
-from matview.sources.postgres.layout import unquoted
 from matview.sources.postgres.patience import Patience
 from matview.sources.postgres.sets import Transactions
 from matview.sources.urls import SourceUrl
@@ -22,7 +21,7 @@ class PostgresSource(Source):
     """`matview.sources.connect("postgresql://...")`. A URL's option `matview_schema` names another schema for capture,
     so that several warehouses may capture the same tables."""
 
-    dialect: ClassVar[str] = "postgres"
+    tells_transactions: ClassVar[bool] = True
 
     def __init__(self, address: SourceUrl, patience: Patience | None = None) -> None:
         self.patience = patience or Patience()
@@ -37,12 +36,12 @@ class PostgresSource(Source):
 
     def tables(self) -> list[str]:
         with self._connections.borrow() as connection:
-            return describe.tables(connection, self._connections.path, unquoted(self._connections.schema))
+            return describe.tables(connection, self._connections.path)
 
     def check(self, tables: Sequence[SourceTable], *, installed: bool) -> list[Problem]:
         look = capture.check_after if installed else install.check_before
         with self._connections.transaction(capture.SNAPSHOT) as connection:
-            return [finding.problem for finding in look(connection, self._connections.schema, tables)]
+            return look(connection, self._connections.schema, tables)
 
     def install(self, tables: Sequence[SourceTable]) -> None:
         install.install(self._connections, self.patience, tables)
@@ -65,9 +64,15 @@ class PostgresSource(Source):
         capture.acknowledge(self._connections, tables, Transactions.from_taken(taken))
 
     def evaluate(
-        self, query: exp.Query, tables: Sequence[SourceTable], taken: Taken, shipped: Mapping[str, pa.Table]
+        self,
+        query: exp.Query,
+        tables: Sequence[SourceTable],
+        taken: Taken,
+        shipped: Mapping[str, pa.Table],
+        besides: Sequence[Taken] = (),
     ) -> Iterator[pa.RecordBatch]:
-        return remote.evaluate(self._connections, query, tables, Transactions.from_taken(taken), shipped)
+        sets = Transactions.from_taken(taken), [Transactions.from_taken(one) for one in besides]
+        return remote.evaluate(self._connections, query, tables, *sets, shipped)
 
     def waiting(self, tables: Sequence[SourceTable]) -> Waiting:
         return capture.waiting(self._connections, tables)

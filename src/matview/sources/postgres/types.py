@@ -34,6 +34,9 @@ class Carrier:
 
 
 AS_TEXT = Carrier("string", "{0}::text", "{0}::text")
+OUTPUT = "CASE WHEN {0} IS NOT NULL THEN pg_catalog.concat({0}) END"
+"""The text that the type's output function gives. A cast to text may be a function of the type's owner."""
+LABEL = Carrier("string", OUTPUT, OUTPUT)
 
 CARRIERS: Mapping[str, Carrier] = {
     "boolean": Carrier("boolean"),
@@ -96,7 +99,7 @@ def carrier(type_: SourceType) -> Carrier:
     if type_.element is not None:
         return array_of(type_.element)
     if type_.kind == "e":
-        return AS_TEXT
+        return LABEL
     if type_.name == "numeric":
         return numeric(type_.modifier)
     if type_.name == "character":
@@ -141,6 +144,10 @@ def array_of(element: SourceType) -> Carrier:
     if element.element is not None or below.spark.startswith("array"):
         raise TypeNotCarried("no Spark type carries an array of arrays exactly")
     texts = "{0}::text[]" if element.name in ("json", "jsonb", "xml") else "{0}"
+    if below is LABEL:
+        texts = f"({OUTPUT})::text[]"
+    elif element.name == "oid":
+        texts = "{0}::oid[]::bigint[]"
     bad = "array_ndims({0}) > 1"
     if below.bad is not None:
         bad += f" OR EXISTS (SELECT FROM unnest({{0}}) AS one(v) WHERE {below.bad.format('one.v')})"

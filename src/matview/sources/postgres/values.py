@@ -10,7 +10,7 @@ from matview.sources.engine import SourceTable
 from matview.sources.postgres.arrow import Unreadable
 from matview.sources.postgres.connect import Connection
 from matview.sources.postgres.layout import quote
-from matview.sources.postgres.types import Carrier
+from matview.sources.postgres.types import OUTPUT, Carrier
 
 
 @contextmanager
@@ -25,12 +25,13 @@ def named(connection: Connection, table: SourceTable, carriers: Mapping[str, Car
 def culprit(
     connection: Connection, table: SourceTable, carriers: Mapping[str, Carrier], source: str, otherwise: str
 ) -> TypeNotCarried:
-    key = " || ', ' || ".join(f"coalesce({quote(name)}::text, 'NULL')" for name in table.key) or "''"
+    key = " || ', ' || ".join(f"coalesce({OUTPUT.format(quote(name))}, 'NULL')" for name in table.key) or "''"
     for column, how in carriers.items():
         if how.bad is None:
             continue
         bad = how.bad.format(quote(column))
-        row = connection.execute(f"SELECT {quote(column)}::text, {key} FROM {source} WHERE {bad} LIMIT 1").fetchone()
+        shown = OUTPUT.format(quote(column))
+        row = connection.execute(f"SELECT {shown}, {key} FROM {source} WHERE {bad} LIMIT 1").fetchone()
         if row is not None:
             where = f" in the row with key ({row[1]})" if table.key else ""
             return TypeNotCarried(

@@ -10,21 +10,22 @@ from functools import partial
 
 import pyarrow as pa
 
-from matview.errors import CannotCapture, CaptureBypassed
+from matview.errors import CaptureBypassed
+from matview.sources.carried import Row
 from matview.sources.engine import Captured, SourceTable, Taken, Waiting
+from matview.sources.problems import not_captured, not_one_at_a_time
+from matview.sources.sides import SIDES, Sides, captured
 from matview.sources.sqlite.connect import Database
-from matview.sources.sqlite.install import AGAIN, register
+from matview.sources.sqlite.install import register
 from matview.sources.sqlite.objects import MADE, NUMBER, register_of
 from matview.sources.sqlite.recording import ROW, Objects
 from matview.sources.sqlite.rows import batch, fetched
 from matview.sources.sqlite.settling import reading, settle
 from matview.sources.sqlite.uniques import quote
-from matview.sources.types import change_schema
 
 BATCH = 5_000
 """How many delta rows one transaction deletes: some milliseconds, during which nobody else can write."""
 
-SIDES = ("added", "deleted")
 JULIAN_DAY_OF_1970 = 2440587.5
 Range = tuple[int, int]
 
@@ -46,7 +47,7 @@ def places(database: Database, connection: sqlite3.Connection, tables: Sequence[
     found = []
     for table in tables:
         if table.name not in numbers:
-            raise CaptureBypassed(f"{table.name} is not captured at the source, or no longer", help=AGAIN)
+            raise not_captured(table)
         query = f"SELECT added, deleted FROM main.{register_of(database.prefix)} WHERE number = ?"
         added, deleted = connection.execute(query, (numbers[table.name],)).fetchone()
         found.append(Place(table, Objects(database.prefix, numbers[table.name]), {"added": added, "deleted": deleted}))
@@ -61,23 +62,22 @@ def greatest(connection: sqlite3.Connection, place: Place, side: str) -> int:
 # step 1 ---------------------------------------------------------------------------------------------------------------
 
 
-def capture(database: Database, tables: Sequence[SourceTable], most: int | None, besides: Sequence[Taken]) -> Captured:
+def capture(
+    database: Database, tables: Sequence[SourceTable], *, most: int | None = None, besides: Sequence[Taken] = ()
+) -> Captured:
     if most is not None:
-        raise CannotCapture(
-            "SQLite does not tell one transaction from the next: they cannot be taken one at a time",
-            help="take this source with the consistency STRONG",
-        )
+        raise not_one_at_a_time("SQLite")
     with reading(database, tables) as connection:
         found = places(database, connection, tables)
         taken = visible(connection, found, besides)
         rows = {place.table.name: read(connection, place, taken) for place in found}
-    return made(tables, taken, rows)
+    return captured(tables, taken, rows, arrow)
 
 
 def changes(database: Database, tables: Sequence[SourceTable], taken: Taken) -> Captured:
     with database.reading() as connection:
         rows = {place.table.name: read(connection, place, taken) for place in places(database, connection, tables)}
-    return made(tables, taken, rows)
+    return captured(tables, taken, rows, arrow)
 
 
 def visible(connection: sqlite3.Connection, found: Sequence[Place], besides: Sequence[Taken] = ()) -> Taken:
@@ -96,22 +96,19 @@ def visible(connection: sqlite3.Connection, found: Sequence[Place], besides: Seq
 
 def range_of(taken: Taken, table: SourceTable, side: str) -> Range:
     """The numbers of the set: after the first, up to the second. A table that was not there then has none."""
-    low, high = taken["tables"].get(table.name, {}).get(side, (0, 0))
+    low, high = taken.get("tables", {}).get(table.name, {}).get(side, (0, 0))
     return low, high
 
 
-Rows = list[tuple[str, list[tuple[object, ...]]]]
-
-
-def read(connection: sqlite3.Connection, place: Place, taken: Taken) -> Rows:
+def read(connection: sqlite3.Connection, place: Place, taken: Taken) -> Sides:
     names = ", ".join(quote(column.name) for column in place.table.columns)
     row = f", {ROW}" if has_row(connection, place) else ""
-    sides: Rows = []
+    sides: dict[str, list[Row]] = {}
     for side in SIDES:
         query = (
             f"SELECT {names}{row} FROM main.{place.delta(side)} WHERE {NUMBER} > ? AND {NUMBER} <= ? ORDER BY {NUMBER}"
         )
-        sides.append((side, fetched(connection, query, range_of(taken, place.table, side))))
+        sides[side] = fetched(connection, query, range_of(taken, place.table, side))
     return sides
 
 
@@ -120,24 +117,11 @@ def has_row(connection: sqlite3.Connection, place: Place) -> bool:
     return bool(connection.execute(query, (place.objects.added, ROW)).fetchone()[0])
 
 
-def made(tables: Sequence[SourceTable], taken: Taken, rows: dict[str, Rows]) -> Captured:
-    """After the snapshot was given up: what takes time is done when nobody waits for it."""
-    found = {table.name: signed(table, rows[table.name]) for table in tables}
-    changed = {name: change for name, change in found.items() if change.num_rows}
-    total = sum(change.num_rows for change in changed.values())
-    return Captured(taken, 1 if total else 0, total, changed)
+def arrow(table: SourceTable, rows: Sequence[Row]) -> pa.RecordBatch:
+    return batch(rows, table.columns, partial(named, table, rows))
 
 
-def signed(table: SourceTable, sides: Rows) -> pa.Table:
-    batches = []
-    for side, rows in sides:
-        arrays = batch(rows, table.columns, partial(named, table, rows)).columns
-        weight = pa.repeat(pa.scalar(1 if side == "added" else -1, pa.int64()), len(rows))
-        batches.append(pa.record_batch([*arrays, weight], schema=change_schema(table)))
-    return pa.Table.from_batches(batches, change_schema(table))
-
-
-def named(table: SourceTable, rows: Sequence[tuple[object, ...]], number: int) -> str:
+def named(table: SourceTable, rows: Sequence[Row], number: int) -> str:
     """A row in an error: by its rowid, or else by its key."""
     row = rows[number]
     if len(row) > len(table.columns):

@@ -10,7 +10,9 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +20,7 @@ import pyarrow as pa
 from matview.errors import SourceDrifted
 from matview.sources.carried import Row
 from matview.sources.engine import FirstState, Slice, SourceTable, Taken
+from matview.sources.slicing import bounds, share
 from matview.sources.sqlite.capture import Place, named, places, range_of, visible
 from matview.sources.sqlite.connect import Database
 from matview.sources.sqlite.layout import Layout, layout
@@ -29,7 +32,14 @@ from matview.sources.sqlite.uniques import quote
 
 STEP = 10_000
 """Rows read in one transaction: some ten milliseconds."""
-MOST_SLICES = 64
+COUNTED = 1_000_000
+"""A table is counted so far, which takes some ten milliseconds; it may have more rows."""
+
+
+@contextmanager
+def first_state(database: Database, tables: Sequence[SourceTable]) -> Iterator[SqliteFirstState]:
+    """No snapshot is held meanwhile."""
+    yield SqliteFirstState(database, tables)
 
 
 class SqliteFirstState(FirstState):
@@ -41,23 +51,20 @@ class SqliteFirstState(FirstState):
             self.taken: Taken = visible(connection, places(database, connection, tables))
             self.layouts: Mapping[str, Layout] = {table.name: layout(connection, table.name) for table in tables}
             self.schema = database.schema(connection)
+            self.last = {name: last(connection, known) for name, known in self.layouts.items()}
 
     def slices(self, table: SourceTable, rows: int) -> Sequence[Slice]:
         """Equal ranges of rowids, which need not have equally many rows; the outer ones are open, since rows may have
         been there that are gone. A table without rowid is one slice."""
-        name = self.layouts[table.name].rowid
-        if name is None:
-            return [Slice(table, ":", 0)]
+        known = self.layouts[table.name]
         with self.database.reading() as connection:
-            query = f"SELECT min({quote(name)}), max({quote(name)}) FROM main.{quote(self.layouts[table.name].name)}"
-            least, greatest = connection.execute(query).fetchone()
-        if least is None:
-            return [Slice(table, ":", 0)]
-        number = max(1, min(MOST_SLICES, -(-(greatest - least + 1) // max(rows, 1))))
-        inner = [least + (greatest - least + 1) * n // number for n in range(1, number)]
-        bounds = ["", *map(str, inner), ""]
-        size = (greatest - least + 1) // number
-        return [Slice(table, f"{bounds[n]}:{bounds[n + 1]}", size) for n in range(number)]
+            there = count(connection, known)
+            least, greatest = extremes(connection, known)
+        if least is None or greatest is None:
+            return [Slice(table, ":", there)]
+        ends = ["", *map(str, bounds(least, greatest, rows)[1:-1]), ""]
+        size = share(there, len(ends) - 1)
+        return [Slice(table, f"{low}:{high}", size) for low, high in pairwise(ends)]
 
     def read(self, part: Slice) -> Iterator[pa.RecordBatch]:
         """Step after step, each beginning after the last row of the one before."""
@@ -71,14 +78,18 @@ class SqliteFirstState(FirstState):
                 return
 
     def step(self, table: SourceTable, known: Layout, low: Row | None, high: Row | None) -> tuple[list[Row], Row, bool]:
-        """Rows as they were, with their rowids where there are any; the last one looked at; whether more may follow."""
+        """Rows as they were, with their rowids where there are any; the last one looked at; whether more may follow.
+
+        What comes after the last row of the beginning has come since, and is not looked at: writers who add row after
+        row would never be caught up with. What was there and is gone, or has moved, is among the changes.
+        """
         with reading(self.database, [table]) as connection:
             self.check_numbering(connection, known)
             (place,) = places(self.database, connection, [table])
-            inside, bounds = between(known, "", low, high)
+            inside, bounds = between(known, "", low, high or self.last[table.name])
             query = f"SELECT {selected(known)} FROM main.{quote(known.name)} WHERE {inside} ORDER BY "
             query += f"{', '.join(order(known))} LIMIT {STEP}"
-            rows = fetched(connection, query, bounds)
+            rows = fetched(connection, query, bounds) if self.last[table.name] else []
             more = len(rows) == STEP
             end = row_known_by(known, rows[-1]) if more else high
             inside, bounds = between(known, ROW, low, end)
@@ -104,6 +115,30 @@ class SqliteFirstState(FirstState):
             after = range_of(self.taken, place.table, side)[1]
             found += [(sign, values) for values in fetched(connection, query, [after, *bounds])]
         return found
+
+
+def count(connection: sqlite3.Connection, known: Layout) -> int:
+    """How many rows there are, as far as they are counted."""
+    query = f"SELECT count(*) FROM (SELECT 1 FROM main.{quote(known.name)} LIMIT {COUNTED})"
+    (found,) = connection.execute(query).fetchone()
+    return int(found)
+
+
+def last(connection: sqlite3.Connection, known: Layout) -> Row | None:
+    """By what the last row is known, if there is one."""
+    ordered = ", ".join(f"{term} DESC" for term in order(known))
+    query = f"SELECT {selected(known)} FROM main.{quote(known.name)} ORDER BY {ordered} LIMIT 1"
+    found = fetched(connection, query, ())
+    return row_known_by(known, found[0]) if found else None
+
+
+def extremes(connection: sqlite3.Connection, known: Layout) -> tuple[int | None, int | None]:
+    """The least rowid and the greatest, if there are any."""
+    if known.rowid is None:
+        return None, None
+    name = quote(known.rowid)
+    least, greatest = connection.execute(f"SELECT min({name}), max({name}) FROM main.{quote(known.name)}").fetchone()
+    return least, greatest
 
 
 def undo(known: Layout, rows: list[Row], changed: Sequence[tuple[int, Row]]) -> list[Row]:

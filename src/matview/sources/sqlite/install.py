@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from matview.errors import CannotCapture, CaptureBypassed, MatviewError, PrivilegeMissing, SourceDrifted
 from matview.sources.engine import Problem, SourceTable
+from matview.sources.problems import AGAIN, REREAD, columns_drift, not_captured, own_names
 from matview.sources.sqlite.connect import Database
 from matview.sources.sqlite.layout import COLLATIONS, CONSTANT, Layout, layout
 from matview.sources.sqlite.objects import OWN_COLUMNS, REGISTER_COLUMNS, register_of, removal, statements
@@ -15,24 +16,19 @@ from matview.sources.sqlite.recording import Objects
 from matview.sources.sqlite.triggers import order_matters
 from matview.sources.sqlite.uniques import Unique
 
-Found = tuple[SourceTable | None, MatviewError]
-"""What is wrong, and with which table."""
-AGAIN = "remove the table from the source and add it again, which reads it anew"
-
-
 # what stands against it -----------------------------------------------------------------------------------------------
 
 
-def obstacles(database: Database, tables: Sequence[SourceTable]) -> list[Found]:
+def obstacles(database: Database, tables: Sequence[SourceTable]) -> list[Problem]:
     """Why tables cannot be captured."""
-    found: list[Found] = []
+    found: list[Problem] = []
     if not (os.access(database.path, os.W_OK) and os.access(database.path.parent, os.W_OK)):
         what = f"{database.path} and its directory are not both writable for this user"
         mend = f"chmod u+w {str(database.path)!r} {str(database.path.parent)!r}"
-        found.append((None, PrivilegeMissing(what, help=mend)))
+        found.append(Problem(PrivilegeMissing(what, help=mend)))
     with database.reading() as connection:
         for table in tables:
-            found += [(table, error) for error in table_obstacles(connection, database, table)]
+            found += [Problem(error, table.name) for error in table_obstacles(connection, database, table)]
     return found
 
 
@@ -41,10 +37,7 @@ def table_obstacles(connection: sqlite3.Connection, database: Database, table: S
         now = layout(connection, table.name)
     except MatviewError as error:
         return [error]
-    found: list[MatviewError] = []
-    own = {column.name.lower() for column in now.columns} & set(OWN_COLUMNS)
-    if own:
-        found.append(CannotCapture(f"{table.name} has a column {min(own)}, a name of Matview's own", help="rename it"))
+    found = own_names(now.table, OWN_COLUMNS)
     for unique in now.uniques:
         found += unique_obstacles(now, unique)
     if order_matters(connection, now, database.prefix, before_only=True):
@@ -75,46 +68,42 @@ def unique_obstacles(now: Layout, unique: Unique) -> list[MatviewError]:
 # what has become of it ------------------------------------------------------------------------------------------------
 
 
-def drift(database: Database, connection: sqlite3.Connection, tables: Sequence[SourceTable]) -> list[Found]:
+def check(database: Database, tables: Sequence[SourceTable], *, installed: bool) -> list[Problem]:
+    if not installed:
+        return obstacles(database, tables)
+    with database.reading() as connection:
+        return drift(database, connection, tables)
+
+
+def drift(database: Database, connection: sqlite3.Connection, tables: Sequence[SourceTable]) -> list[Problem]:
     """Every table that is not what it was, or whose triggers are not as they were made."""
     known = {name: Objects(database.prefix, number) for name, number in register(database, connection).items()}
-    return [(table, error) for table in tables for error in table_drift(connection, table, known.get(table.name))]
+    return [
+        Problem(error, table.name)
+        for table in tables
+        for error in table_drift(connection, table, known.get(table.name))
+    ]
 
 
 def table_drift(connection: sqlite3.Connection, table: SourceTable, objects: Objects | None) -> list[MatviewError]:
     if objects is None:
-        return [CaptureBypassed(f"{table.name} is not captured at the source, or no longer", help=AGAIN)]
+        return [not_captured(table)]
     try:
         now = layout(connection, table.name)
     except MatviewError as error:
         return [SourceDrifted(error.what, help=AGAIN)]
-    if differences := changed_columns(table, now.table):
-        return [SourceDrifted(f"{table.name} has changed: {'; '.join(differences)}", help=AGAIN)]
+    if errors := columns_drift(table, now.table):
+        return errors
     if now.identity != table.identity:
-        return [SourceDrifted(f"the keys or indexes of {table.name} have changed", help=AGAIN)]
+        return [SourceDrifted(f"the keys or indexes of {table.name} have changed", help=REREAD)]
     missing = [name for name, sql in statements(now, objects).items() if made_as(connection, name) != sql]
     if missing:
         what = f"changes of {table.name} were not captured for some time: {', '.join(missing)} is not as it was made"
-        return [CaptureBypassed(what, help=AGAIN)]
+        return [CaptureBypassed(what, help=REREAD)]
     if order_matters(connection, now, objects.prefix):
         what = f"a trigger of {table.name} that writes to it was made after capture, and comes before it"
-        return [SourceDrifted(what, help=AGAIN)]
+        return [SourceDrifted(what, help=REREAD)]
     return []
-
-
-def changed_columns(before: SourceTable, now: SourceTable) -> list[str]:
-    """What was added, dropped or retyped, in words."""
-    old = {column.name: column for column in before.columns}
-    new = {column.name: column for column in now.columns}
-    return [
-        *(f"column {name!r} is gone" for name in old if name not in new),
-        *(f"column {name!r} is new" for name in new if name not in old),
-        *(
-            f"column {name!r} was {old[name].source_type}, and is {column.source_type}"
-            for name, column in new.items()
-            if name in old and column.source_type != old[name].source_type
-        ),
-    ]
 
 
 def made_as(connection: sqlite3.Connection, name: str) -> str | None:
@@ -130,17 +119,13 @@ def register(database: Database, connection: sqlite3.Connection) -> dict[str, in
     return dict(connection.execute(f"SELECT name, number FROM main.{name}").fetchall())
 
 
-def problems(found: Sequence[Found]) -> list[Problem]:
-    return [Problem(error.what, error.help, None if table is None else table.name) for table, error in found]
-
-
 # doing it -------------------------------------------------------------------------------------------------------------
 
 
 def install(database: Database, tables: Sequence[SourceTable]) -> None:
     """All in one transaction. What is captured already must be untouched: to mend it would hide what was missed."""
-    for _, obstacle in obstacles(database, tables):
-        raise obstacle
+    for obstacle in obstacles(database, tables):
+        raise obstacle.error
     with database.reading() as connection:
         if all(table.name in register(database, connection) for table in tables):
             return raise_drift(database, connection, tables)
@@ -170,8 +155,8 @@ def raise_drift(database: Database, connection: sqlite3.Connection, tables: Sequ
     """Looks closely once for each state of the file's schema."""
     schema = database.schema(connection)
     unknown = [table for table in tables if (*schema, table.name, table.identity) not in database.verified]
-    for _, error in drift(database, connection, unknown):
-        raise error
+    for found in drift(database, connection, unknown):
+        raise found.error
     database.verified.update((*schema, table.name, table.identity) for table in unknown)
 
 

@@ -60,13 +60,6 @@ class Layout:
         return carried_as(column.source_type)[0].affinity
 
 
-def table_names(connection: sqlite3.Connection, prefix: str) -> list[str]:
-    """The tables that could be captured."""
-    query = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' ORDER BY name"
-    names = [name for (name,) in connection.execute(query)]
-    return [joined(name) for name in names if not name.startswith(("sqlite_", f"{prefix}_"))]
-
-
 def found(connection: sqlite3.Connection, name: str) -> tuple[str, str, bool] | None:
     """The name as it was written when the table was made, what kind of table it is, and whether it has no rowid."""
     parts = split(name)

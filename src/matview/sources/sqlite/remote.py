@@ -46,7 +46,12 @@ DECLARED = {
 
 
 def evaluate(
-    database: Database, query: exp.Query, tables: Sequence[SourceTable], taken: Taken, shipped: Mapping[str, pa.Table]
+    database: Database,
+    query: exp.Query,
+    tables: Sequence[SourceTable],
+    taken: Taken,
+    shipped: Mapping[str, pa.Table],
+    besides: Sequence[Taken] = (),
 ) -> Iterator[pa.RecordBatch]:
     failures = list[TypeNotCarried]()
     with database.errors(), closing(database.open()) as connection:
@@ -55,7 +60,7 @@ def evaluate(
         for name, relation in shipped.items():
             relations.ship(name, relation)
         try:
-            question = prepared(database, connection, relations, query, tables, taken)
+            question = prepared(database, connection, relations, query, tables, (taken, *besides))
         except sqlite3.OperationalError as error:
             raise failures[0] if failures else error from None
         yield from answer(connection, question)
@@ -67,13 +72,13 @@ def prepared(
     relations: Relations,
     query: exp.Query,
     tables: Sequence[SourceTable],
-    taken: Taken,
+    sets: Sequence[Taken],
 ) -> Asked:
-    """The answer in a temporary table, from one snapshot."""
+    """The answer in a temporary table, from one snapshot. The first of the sets is the one whose changes are told."""
     begin_settled(database, connection, tables)
     for place in places(database, connection, tables):
-        relations.old(place, layout(connection, place.table.name), taken)
-        relations.changed(place, taken)
+        relations.old(place, layout(connection, place.table.name), sets)
+        relations.changed(place, sets[0])
     question = asked(with_states(query, relations.names), relations.columns, literal)
     fields = ", ".join(f"c{n}" for n in range(len(question.columns)))  # without types: values stay what they are
     connection.execute(f"CREATE TEMP TABLE matview_answer ({fields})")
@@ -129,11 +134,11 @@ class Relations:
         ]
         self.connection.execute(f"CREATE TEMP VIEW {own} AS {' UNION ALL '.join(sides)}")
 
-    def old(self, place: Place, known: Layout, taken: Taken) -> None:
+    def old(self, place: Place, known: Layout, sets: Sequence[Taken]) -> None:
         """R^o: rows that nothing has touched since, straight from the table; of the others, those that were there."""
         own = self.add(place.table.name, {column.name: column.type for column in place.table.columns})
         current = f"SELECT {formed(place.table)} FROM main.{quote(known.name)}"
-        self.connection.execute(f"CREATE TEMP TABLE {own}_later AS {later(place, known, taken)}")
+        self.connection.execute(f"CREATE TEMP TABLE {own}_later AS {later(place, known, sets)}")
         touched = ", ".join(quote(name) for name in identified_by(known))
         if self.connection.execute(f"SELECT EXISTS (SELECT 1 FROM temp.{own}_later)").fetchone() == (1,):
             rows = ", ".join(quote(part) for part in ([known.rowid] if known.rowid else identified_by(known)))
@@ -160,12 +165,12 @@ class Relations:
             )
 
 
-def later(place: Place, known: Layout, taken: Taken) -> str:
-    """What transactions outside the set have done, to be undone."""
+def later(place: Place, known: Layout, sets: Sequence[Taken]) -> str:
+    """What transactions outside the sets have done, to be undone: sets follow one another, and the last ends them."""
     names = ", ".join(([ROW] if known.rowid else []) + [quote(column.name) for column in known.columns])
     return " UNION ALL ".join(
         f"SELECT {names}, {sign} AS __sign FROM main.{place.delta(side)} "
-        f"WHERE {NUMBER} > {range_of(taken, place.table, side)[1]:d}"
+        f"WHERE {NUMBER} > {max(place.floor[side], *(range_of(one, place.table, side)[1] for one in sets)):d}"
         for side, sign in (("added", -1), ("deleted", 1))
     )
 

@@ -15,15 +15,21 @@ _AGGREGATE_NAMES = frozenset(
     [
         "any",
         "approx_top_k",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
         "bitmap_and_agg",
         "bitmap_construct_agg",
         "bitmap_or_agg",
+        "collect_list",
+        "collect_set",
         "count_min_sketch",
         "every",
         "histogram_numeric",
         "hll_sketch_agg",
         "hll_union_agg",
         "mean",
+        "percentile",
         "percentile_disc",
         "schema_of_variant_agg",
         "some",
@@ -35,7 +41,7 @@ _AGGREGATE_NAMES = frozenset(
         "try_sum",
     ]
 )
-"""Aggregates of Spark that the parser takes for plain functions."""
+"""Aggregates of Spark that the parser has no class for."""
 
 _WINDOW_ONLY = (
     exp.CumeDist,
@@ -49,6 +55,7 @@ _WINDOW_ONLY = (
     exp.RowNumber,
 )
 _GROUPING = (exp.Grouping, exp.GroupingId)
+_NO_AGGREGATES = (*_WINDOW_ONLY, *_GROUPING)
 _WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 _PICKS_ONE = (exp.AnyValue, exp.First, exp.FirstValue, exp.Last, exp.LastValue)
 _COLLECTS = (exp.ArrayAgg, exp.ArrayUniqueAgg)
@@ -78,6 +85,7 @@ _FROM_OUTSIDE = (
 )
 _NAMED_FROM_OUTSIDE = frozenset(
     [
+        "curdate",
         "current_time",
         "input_file_block_length",
         "input_file_block_start",
@@ -127,19 +135,30 @@ def has_subquery(expression: exp.Expr) -> bool:
     return any(isinstance(n, exp.Query) for n in own_nodes(expression))
 
 
+_OF_NOW_WITHOUT_ARGUMENTS = frozenset(["to_unix_timestamp", "unix_timestamp"])
+
+
 def depends_on_more(node: exp.Expr) -> bool:
     """Whether a function's value depends on more than the tables."""
     if isinstance(node, exp.Anonymous):
-        return node.name.lower() in _NAMED_FROM_OUTSIDE
+        name = node.name.lower()
+        without = name in _OF_NOW_WITHOUT_ARGUMENTS and not node.expressions
+        return without or name in _NAMED_FROM_OUTSIDE or issubclass(_class_of(name), _FROM_OUTSIDE)
     return isinstance(node, _FROM_OUTSIDE)
+
+
+def _class_of(name: str) -> type[exp.Expr]:
+    """The class that the parser has for functions of that name: calls that it would write otherwise have none."""
+    return exp.FUNCTION_BY_NAME.get(name.upper(), exp.Anonymous)
 
 
 def is_aggregate_function(node: exp.Expr) -> bool:
     if isinstance(node, exp.Anonymous):
-        return node.name.lower() in _AGGREGATE_NAMES
+        named = issubclass(_class_of(node.name), exp.AggFunc) and not issubclass(_class_of(node.name), _NO_AGGREGATES)
+        return named or node.name.lower() in _AGGREGATE_NAMES
     if isinstance(node, exp.Any):
         return not isinstance(node.parent, exp.Binary) and not has_subquery(node)
-    return isinstance(node, exp.AggFunc) and not isinstance(node, (*_WINDOW_ONLY, *_GROUPING))
+    return isinstance(node, exp.AggFunc) and not isinstance(node, _NO_AGGREGATES)
 
 
 def is_window_only(node: exp.Expr) -> bool:
@@ -212,7 +231,10 @@ def _refuse_order(node: exp.Expr, function: exp.Expr) -> None:
         raise NoSettledForm("joins strings in the order in which rows come")
     if isinstance(function, exp.ApproxQuantile) or _unknown_name(function) in ("histogram_numeric", "approx_top_k"):
         raise NoSettledForm("gives an approximation that depends on the order in which rows come")
-    if isinstance(node.find(exp.WithinGroup), exp.WithinGroup) and not isinstance(function, exp.PercentileCont):
+    if isinstance(function, exp.ArgMax | exp.ArgMin) and function.args.get("count"):
+        raise NoSettledForm("gives several values, of which rows that tie are not told apart")
+    ordered = isinstance(function, exp.GroupConcat) or node.find(exp.WithinGroup) is not None
+    if ordered and not isinstance(function, exp.PercentileCont):
         raise NoSettledForm("is not understood with WITHIN GROUP")
 
 

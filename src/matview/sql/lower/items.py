@@ -95,6 +95,8 @@ def _of_star(ctx: Context, scope: Scope, expression: exp.Expr) -> tuple[Visible,
     qualifier = ".".join(part.name for part in expression.parts[:-1]) if isinstance(expression, exp.Column) else ""
     chosen = scope.own.of(qualifier) if qualifier else scope.own.shown
     if not chosen:
+        if scope.own.found(qualifier.split(".")):
+            raise ctx.refused(f"`{shown(expression)}` stands for fields", expression, "name the fields")
         raise ctx.unknown(f"`{shown(expression)}` stands for no column: there is no such table here", expression)
     for visible in chosen:
         scope.note(visible.column)

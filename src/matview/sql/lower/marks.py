@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from matview.algebra.conditions import alike
 from matview.algebra.nodes import Aggregate, Join, Node, Outer
 from matview.algebra.scalars import column, conjunction, number, renamed
 from matview.sql.lower.context import Context, Lowered
@@ -33,8 +34,8 @@ def in_value(ctx: Context, scope: Scope, test: exp.In) -> Valued:
     scope, asked = _as_columns(ctx, scope, test)
     query = test.args["query"]
     outer = correlation(ctx, scope, query)
-    if not outer and len(asked) == 1:
-        return _in_list(ctx, scope, asked[0], test)
+    if not outer and len(asked) == 1 and (found := _in_list(ctx, scope, asked[0], test)):
+        return found
     used = tuple(dict.fromkeys((*outer, *asked)))
     lowered = ctx.lower_query(ctx, query, scope.asking(used), "subquery")
     looked_for = exp.Tuple(expressions=[column(name) for name in asked])
@@ -51,11 +52,18 @@ def in_value(ctx: Context, scope: Scope, test: exp.In) -> Valued:
     return scope.with_node(beside(scope.node, counts, used, lowered)), value
 
 
-def _in_list(ctx: Context, scope: Scope, asked: str, test: exp.In) -> Valued:
-    """One column of a query that is the same for every row: looked up, with counts of all rows and of all values."""
+def _in_list(ctx: Context, scope: Scope, asked: str, test: exp.In) -> Valued | None:
+    """One column of a query that is the same for every row: looked up, with counts of all rows and of all values.
+
+    None where several values may equal what is asked for ('1' and '01' both equal 1).
+    """
+    saved = ctx.names.saved()
     lowered = ctx.lower_query(ctx, test.args["query"], None, "subquery")
     equal = equality(ctx, exp.In(this=column(asked)), [column(name) for _, name in lowered.columns])
     ((_, value),) = lowered.columns
+    if not alike(lowered.node.field(value).type, scope.node.field(asked).type):
+        ctx.names.restore(saved)
+        return None
     hits, rows, values = (ctx.names.fresh(name) for name in ("hits", "rows", "values"))
     totals = Aggregate(lowered.node, (), ((rows, _count(exp.Star())), (values, _count(column(value)))))
     found = Aggregate(lowered.node, (value,), ((hits, _count(exp.Star())),))

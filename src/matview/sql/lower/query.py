@@ -17,6 +17,7 @@ from matview.sql.lower.select import lower_select
 from matview.sql.lower.setops import limited, lower_set_operation
 from matview.sql.lower.sources import values_rows, with_ctes
 from matview.sql.lower.where import filtered
+from matview.versions.text import refusing_depth
 
 
 def lower(query: exp.Expr, schema_of: Callable[[exp.Table], Schema], source: str = "<sql>") -> Node:
@@ -27,7 +28,8 @@ def lower(query: exp.Expr, schema_of: Callable[[exp.Table], Schema], source: str
     """
     ctx = Context(schema_of, source, lower_query, filtered)
     _require_determined(ctx, query)
-    lowered = lower_query(ctx, query.copy(), None, "result")
+    with refusing_depth():
+        lowered = lower_query(ctx, query.copy(), None, "result")
     _require_names(ctx, query, lowered)
     return Project(lowered.node, tuple((name, column(target)) for name, target in lowered.columns))
 

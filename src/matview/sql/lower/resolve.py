@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from matview.algebra.scalars import column
 from matview.sql.lower.context import Context, shown
-from matview.sql.lower.functions import BARE, is_aggregate
+from matview.sql.lower.functions import BARE, bare, is_aggregate
 from matview.sql.lower.scope import Layer, Scope
 
 Find = Callable[[exp.Column], exp.Expr | None]
@@ -32,6 +32,31 @@ def lateral(ctx: Context, scope: Scope, aliases: Aliases) -> Find:
         return alias or _looked_up(ctx, scope, scope.layers[1:], name)
 
     return find
+
+
+def one_meaning(ctx: Context, scope: Scope, aliases: Aliases) -> Find:
+    """As `lateral`, where both the relation and the SELECT list have the name for one thing only.
+
+    In QUALIFY Spark takes the one or the other, by what else the list has and where the window function stands.
+    """
+    find = lateral(ctx, scope, aliases)
+
+    def certain(name: exp.Column) -> exp.Expr | None:
+        named = _aliased(ctx, aliases, name)
+        found = find(name)
+        if named is not None and found is not None and bare(named) != bare(found):
+            what = f"`{shown(name)}` in QUALIFY may be a column or what SELECT calls so"
+            raise ctx.refused(what, name, "give the column of the SELECT list another name")
+        return found
+
+    return certain
+
+
+def own_column(ctx: Context, scope: Scope, name: exp.Column) -> exp.Expr | None:
+    """What the relation itself calls so; None if nothing, or several things."""
+    parts = [part.name for part in name.parts]
+    found = {visible.column for visible, _ in scope.own.found(parts)}
+    return _looked_up(ctx, scope, scope.layers[:1], name) if len(found) == 1 else None
 
 
 def outputs_first(ctx: Context, scope: Scope, aliases: Aliases) -> Find:

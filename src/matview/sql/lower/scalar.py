@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from matview.algebra.conditions import Fields, alike, fields_of
 from matview.algebra.nodes import Join, Outer
-from matview.algebra.scalars import column, columns_in, conjunction
+from matview.algebra.scalars import column, columns_in, conjunction, type_of
 from matview.errors import UnknownColumn
 from matview.sql.lower.context import Context, shown
 from matview.sql.lower.correlation import correlation, tied
@@ -74,7 +75,8 @@ def _by_equality(ctx: Context, scope: Scope, query: exp.Expr) -> Valued | None:
     if select is None or select.args.get("limit") or not _is_one_aggregate(select):
         return None
     found = pulled(ctx, scope, select)
-    sides = [_sides(found, condition) for condition in found.conditions]
+    given = fields_of(found.rows.node, scope.node)
+    sides = [_sides(found, given, condition) for condition in found.conditions]
     keys = tuple(dict.fromkeys(side[1] for side in sides if side is not None))
     if not sides or None in sides:
         return None
@@ -94,14 +96,15 @@ def _is_one_aggregate(select: exp.Select) -> bool:
     return len(items) == 1 and has_aggregate(items[0]) and not has_window(items[0]) and not has_subquery(items[0])
 
 
-def _sides(found: Pulled, condition: exp.Expr) -> tuple[type[exp.Binary], exp.Expr, exp.Expr] | None:
-    """An equality as its kind, its inner and its outer side."""
+def _sides(found: Pulled, given: Fields, condition: exp.Expr) -> tuple[type[exp.Binary], exp.Expr, exp.Expr] | None:
+    """An equality as its kind, its inner and its outer side; of types in which several groups may equal one, None."""
     if not isinstance(condition, exp.EQ | exp.NullSafeEQ):
         return None
     inner = set(found.rows.node.names)
     for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
         if columns_in(one) <= inner and columns_in(one) and not columns_in(other) & inner:
-            return type(condition), bare(one), other.copy()
+            same_type = alike(type_of(one, given), type_of(other, given))
+            return (type(condition), bare(one), other.copy()) if same_type else None
     return None
 
 

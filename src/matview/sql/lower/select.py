@@ -19,7 +19,7 @@ from matview.sql.lower.items import Item, aliases, select_items
 from matview.sql.lower.joins import from_clause
 from matview.sql.lower.ordering import Limit, explicit, limit_of, top
 from matview.sql.lower.pulled import where_of
-from matview.sql.lower.resolve import in_scope, lateral, outputs_first, resolve
+from matview.sql.lower.resolve import Find, in_scope, one_meaning, outputs_first, own_column, resolve
 from matview.sql.lower.scope import Given, Scope
 from matview.sql.lower.sources import with_ctes
 from matview.sql.lower.windows import windowed, with_named_windows
@@ -62,8 +62,9 @@ def lower_select(ctx: Context, select: exp.Select, given: Given | None, label: s
     where = condition_of(ctx, where_of(select), in_scope(ctx, scope))
     scope = ctx.filter_rows(ctx, scope, where)
     scope, items = select_items(ctx, scope, select.expressions)
-    clauses = _clauses(ctx, scope, select, items, limit)
-    scope, clauses = _grouped(ctx, scope, clauses, group_keys(ctx, scope, select, items))
+    keys = group_keys(ctx, scope, select, items)
+    clauses = _clauses(ctx, scope, select, items, keys, limit)
+    scope, clauses = _grouped(ctx, scope, clauses, keys)
     scope, clauses = _above(ctx, scope, clauses)
     return _projected(ctx, scope, clauses, select, limit, label)
 
@@ -83,8 +84,13 @@ def _checked(ctx: Context, select: exp.Select) -> exp.Select:
 # names ----------------------------------------------------------------------------------------------------------------
 
 
-def _clauses(ctx: Context, scope: Scope, select: exp.Select, items: tuple[Item, ...], limit: Limit | None) -> Clauses:
-    """HAVING, QUALIFY and ORDER BY may use the names of the SELECT list. An order without LIMIT is only checked."""
+def _clauses(
+    ctx: Context, scope: Scope, select: exp.Select, items: tuple[Item, ...], keys: Keys | None, limit: Limit | None
+) -> Clauses:
+    """HAVING, QUALIFY and ORDER BY may use the names of the SELECT list. An order without LIMIT is only checked.
+
+    HAVING looks among the columns that are grouped by first, then in the list, as Spark does.
+    """
     named, inside = aliases(items), in_scope(ctx, scope)
     first = outputs_first(ctx, scope, named)
     having, qualify = select.args.get("having"), select.args.get("qualify")
@@ -92,9 +98,19 @@ def _clauses(ctx: Context, scope: Scope, select: exp.Select, items: tuple[Item, 
     return Clauses(
         items,
         order if limit is not None else (),
-        None if having is None else resolve(ctx, having.this, first, inside),
-        None if qualify is None else resolve(ctx, qualify.this, lateral(ctx, scope, named)),
+        None if having is None else resolve(ctx, having.this, _keys_first(ctx, scope, keys or NO_KEYS, first), inside),
+        None if qualify is None else resolve(ctx, qualify.this, one_meaning(ctx, scope, named)),
     )
+
+
+def _keys_first(ctx: Context, scope: Scope, keys: Keys, otherwise: Find) -> Find:
+    """The columns that are grouped by, then whatever else."""
+
+    def find(name: exp.Column) -> exp.Expr | None:
+        own = own_column(ctx, scope, name)
+        return own if own is not None and own in keys.values else otherwise(name)
+
+    return find
 
 
 def _order_items(select: exp.Select, items: Sequence[Item]) -> Sequence[exp.Ordered]:

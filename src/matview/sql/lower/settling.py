@@ -90,12 +90,25 @@ def _aggregate(
 ) -> tuple[exp.Window, Shown]:
     """An aggregate over a frame: frames of ROWS need a total order, those of RANGE have none to need."""
     spec = window.args.get("spec")
+    if order and isinstance(called(window.this), exp.ArrayAgg):
+        return _listed(ctx, node, window, by, order), _as_it_is
     function, shape = _steady(window.this)
     if _is_whole(spec, order):
         return _over(function, by, (), None), shape
     if _is_rows(spec):
         return _over(function, by, ties_broken(ctx, order, node, window, by), spec), shape
     return _over(function, by, order, spec), shape
+
+
+def _listed(ctx: Context, node: Node, window: exp.Expr, by: Sequence[str], order: Sequence[exp.Ordered]) -> exp.Window:
+    """collect_list in an order: rows that tie are told apart, unless the frame goes by which of them tie."""
+    spec = window.args.get("spec")
+    total = ties_broken(ctx, order, node, window, by)
+    if _is_whole(spec, order):
+        return _over(window.this, by, total, _WHOLE)
+    if _is_rows(spec) or len(total) == len(order):
+        return _over(window.this, by, total, spec)
+    raise NoSettledWindow("lists rows that tie in the order in which they come")
 
 
 def _steady(function: exp.Expr) -> tuple[exp.Expr, Shown]:

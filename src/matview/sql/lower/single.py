@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
+from matview.algebra.conditions import alike
 from matview.algebra.nodes import (
     Aggregate,
     Filter,
@@ -126,22 +127,23 @@ def _with_equal(fixed: Fixed, conditions: Sequence[exp.Expr], inputs: Sequence[N
     """What equality with something fixed, or with a constant, fixes as well."""
     given = {f.name: f for node in inputs for f in node.fields}
     equalities = [c for c in conditions if isinstance(c, exp.EQ | exp.NullSafeEQ)]
-    pairs = [(bare(c.left), bare(c.right)) for c in equalities]
+    pairs = [(bare(c.left), bare(c.right), isinstance(c, exp.NullSafeEQ)) for c in equalities]
     known, before = fixed, None
     while known != before:
         before = known
-        for left, right in [*pairs, *((b, a) for a, b in pairs)]:
-            if isinstance(left, exp.Column) and columns_in(right) <= known and _tells(left, right, given):
+        for left, right, is_tie in [*pairs, *((b, a, is_tie) for a, b, is_tie in pairs)]:
+            if not isinstance(left, exp.Column) or not columns_in(right) <= known:
+                continue
+            if _tells(left, right, given) or (is_tie and _both_unknown(left, right, given)):
                 known |= {left.name}
     return known
 
 
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
+def _both_unknown(one: exp.Expr, other: exp.Expr, given: Mapping[str, Field]) -> bool:
+    """Two columns of which only Spark knows the type: under `<=>`, copies of one, by which a subquery is tied."""
+    return all(isinstance(side, exp.Column) and not given[side.name].type for side in (one, other))
 
 
 def _tells(column: exp.Column, value: exp.Expr, given: Mapping[str, Field]) -> bool:
     """Whether only one value of the column equals the other: a comparison may convert both first ('01' = 1)."""
-    kind, other = given[column.name].type, type_of(value, given)
-    if not kind:
-        return isinstance(value, exp.Column) and not other
-    return kind == other or (kind in _WHOLE and other in _WHOLE)
+    return alike(given[column.name].type, type_of(value, given))

@@ -34,7 +34,7 @@ def unnested(
     """The relation with the columns that a generator makes, at the end of what can be seen."""
     if not isinstance(generator, exp.Explode) or has_subquery(generator):
         raise ctx.refused(f"the generator `{shown(spot)}` has no rule", spot, "use explode or posexplode")
-    made = _made(scope, generator)
+    made = _made(scope, generator, len(names))
     if names and len(names) != len(made):
         raise ctx.bad(f"{len(names)} names are given to {len(made)} columns", spot, "name every column, or none")
     names = names or [name for name, _ in made]
@@ -50,12 +50,12 @@ def _kind(generator: exp.Expr) -> type[exp.Explode]:
     return exp.Posexplode if isinstance(generator, exp.Posexplode) else exp.Explode
 
 
-def _made(scope: Scope, generator: exp.Expr) -> list[tuple[str, str]]:
-    """The names and types of a generator's columns."""
+def _made(scope: Scope, generator: exp.Expr, wanted: int) -> list[tuple[str, str]]:
+    """The names and types of a generator's columns; how many are wanted tells a map where the type does not."""
     kind = type_of(generator.this, {f.name: f for f in scope.node.fields})
     parsed = exp.DataType.build(kind, dialect="spark") if kind else None
     inner = [e.sql("spark").lower() for e in parsed.expressions] if parsed else []
-    is_map = parsed is not None and parsed.this == exp.DataType.Type.MAP
-    named = zip(("key", "value") if is_map else ("col",), (*inner, "", ""), strict=False)
     position = [("pos", "int")] if _kind(generator) is exp.Posexplode else []
+    is_map = wanted - len(position) == 2 if parsed is None else parsed.this == exp.DataType.Type.MAP
+    named = zip(("key", "value") if is_map else ("col",), (*inner, "", ""), strict=False)
     return [*position, *named]

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Remembered(Generic[T]):
-    """The things asked for last, by key; two who ask at once may both make one."""
+    """The things asked for last, by key, for any number of threads; two who ask at once may both make one."""
 
     def __init__(self, most: int) -> None:
         self._most = most

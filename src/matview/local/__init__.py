@@ -1,0 +1,1 @@
+"""Few rows, computed here and now: where Python computes as Spark does, a Spark job for them would cost more."""
