@@ -36,9 +36,9 @@ def executors() -> list[int]:
 
 
 def kill_one(spark: SparkSession, known: set[int], killed: list[int], over: threading.Event) -> None:
-    """As soon as executors of ours are at work."""
+    """As soon as a stage has been given to executors of ours; of its tasks Spark tells late, or not at all."""
     at_work = spark.sparkContext.statusTracker()
-    while not any(stage.numActiveTasks for s in at_work.getActiveStageIds() if (stage := at_work.getStageInfo(s))):
+    while not at_work.getActiveStageIds():
         if over.wait(0.01):
             return
     for pid in executors():
