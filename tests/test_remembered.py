@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from matview.remembered import Remembered
+from matview.remembered import Remembered, cached_property
 
 
 @dataclass(frozen=True)
@@ -55,3 +55,37 @@ def test_the_last_ones_are_kept() -> None:
     for name in ("a", "b", "a", "c", "a", "b"):
         assert known.get(name, partial(make, name)) == name
     assert made == ["a", "b", "c", "b"]
+
+
+class Meeting:
+    """Its place is told once both have begun to look for theirs."""
+
+    def __init__(self, both: threading.Barrier) -> None:
+        self.both = both
+        self.made = 0
+
+    @cached_property
+    def place(self) -> object:
+        """Where."""
+        self.made += 1
+        self.both.wait(10)
+        return object()
+
+
+def test_a_property_of_one_does_not_wait_for_that_of_another() -> None:
+    """As functools.cached_property of Python 3.11 does: trees walked by two threads in different order stood still."""
+    both = threading.Barrier(2)
+    meetings = [Meeting(both), Meeting(both)]
+    with ThreadPoolExecutor(2) as pool:
+        places = list(pool.map(lambda meeting: meeting.place, meetings))
+    assert places[0] is not places[1]
+    assert [meeting.place for meeting in meetings] == places
+    assert [meeting.made for meeting in meetings] == [1, 1]
+
+
+def test_two_who_ask_at_once_get_the_same() -> None:
+    meeting = Meeting(threading.Barrier(2))
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: meeting.place, range(2))
+    assert first is second
+    assert Meeting.place.__doc__ == "Where."

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
 from matview.algebra.relation import Relation, require, require_distinct
 from matview.algebra.schema import Field
+from matview.remembered import cached_property
 
 if TYPE_CHECKING:
     from matview.algebra.nodes import Node

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from sqlglot import exp
 
 from matview.algebra.relation import Relation, require
 from matview.algebra.schema import Field
+from matview.remembered import cached_property
 
 WEIGHT = "__weight"
 """The column of a change that says how often a row comes (positive) or goes (negative)."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from matview.algebra.scalars import columns_in
 from matview.algebra.schema import Field
+from matview.remembered import cached_property
 
 if TYPE_CHECKING:
     from matview.algebra.nodes import Node

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from matview.errors import BadDefinition
+from matview.remembered import cached_property
 
 RESERVED_PREFIX = "__"
 

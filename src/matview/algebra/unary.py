@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -11,6 +10,7 @@ from sqlglot import exp
 from matview.algebra.relation import Relation, require, require_distinct
 from matview.algebra.scalars import nullable, type_of
 from matview.algebra.schema import Field
+from matview.remembered import cached_property
 
 if TYPE_CHECKING:
     from matview.algebra.nodes import Node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import chain
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from sqlglot import exp, parse_one
 
 from matview.local.kinds import Kind, NotLocal, kind_of
 from matview.local.scalars import Name, Row, Scope, scalar
+from matview.remembered import cached_property
 from matview.storage.values import rows_of, table_of
 from matview.versions.text import MatviewSpark
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +18,7 @@ from pyspark.sql.types import StructType
 
 from matview.maintain.held import Held
 from matview.maintain.working import Working
+from matview.remembered import cached_property
 from matview.spark.errors import translated
 from matview.storage.engine import Engine
 from matview.storage.few import are_few, arrow_schema, most

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
 import pyarrow as pa
@@ -29,6 +28,7 @@ from matview.maintain.given import Given
 from matview.maintain.near import can_be_sent
 from matview.plan.sites import MOST_SENT, Ask, Question, Where, cut, located, question, stages
 from matview.plan.sites.together import NUMBER, sent_columns
+from matview.remembered import cached_property
 from matview.sources.engine import NOTHING, Taken
 from matview.sources.sayable import sayable
 from matview.sources.state import CHANGES_OF

@@ -6,7 +6,6 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
 
 from sqlglot import exp
 
@@ -15,6 +14,7 @@ from matview.catalog.records import Lease, NewTable
 from matview.errors import BadDefinition, TableExists, UnknownTable
 from matview.maintain.named import unknown_view, view_names
 from matview.maintain.working import Working
+from matview.remembered import cached_property
 from matview.spark.types import type_text
 from matview.storage.runtime import Runtime
 from matview.storage.snapshot import Snapshot

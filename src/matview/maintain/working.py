@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from pyspark.sql import DataFrame
 
 from matview.catalog.records import LogEntry, LoggedFile, NewTable, ViewRecord
 from matview.maintain.held import Held
+from matview.remembered import cached_property
 from matview.storage.snapshot import DataFile, Level, Snapshot
 from matview.storage.table import VersionedTable
 

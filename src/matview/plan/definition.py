@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from sqlglot import exp
 
@@ -19,6 +18,7 @@ from matview.algebra.schema import Column, Field, Schema
 from matview.delta.signed import kept
 from matview.errors import NotIncremental
 from matview.plan.summary import Summary, Typing, summary_of
+from matview.remembered import cached_property
 from matview.sql.pieces import place_of
 
 

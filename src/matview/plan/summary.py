@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal
 
 from sqlglot import exp
@@ -20,6 +19,7 @@ from sqlglot import exp
 from matview.algebra.nodes import WEIGHT, Aggregate, Node, Project
 from matview.algebra.scalars import call, column, number, substituted
 from matview.algebra.schema import Field
+from matview.remembered import cached_property
 from matview.versions.text import spark_text
 
 Typing = Callable[[Node], tuple[Field, ...]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
 
 from matview.errors import StorageFailure
+from matview.remembered import cached_property
 from matview.versions import layout as stored
 from matview.versions.facts import Facts
 from matview.versions.layout import COUNT, Layout

@@ -9,10 +9,10 @@ so never the group-by columns of a summary table; in a bag, kept as distinct row
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from matview.algebra.schema import Schema
 from matview.errors import BadSetting
+from matview.remembered import cached_property
 
 RID = "__rid"
 COUNT = "__count"
