@@ -14,6 +14,9 @@ key = $(shell { pwd; cat $(1); } | cksum | tr ' ' '-')
 PACKAGES := $(VENV)/.packages-$(call key,requirements.lock)
 READY := $(VENV)/.ready-$(call key,requirements.lock pyproject.toml)
 
+# What is compiled is kept: tests, demos and commands start many processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 BENCHES = $(basename $(notdir $(shell grep -l __main__ bench/*.py)))
 
 .PHONY: help demo test test-pure fuzz check format bench docs lock clean tpch

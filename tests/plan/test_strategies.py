@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.algebra.fuzzing import EXAMPLES
 from tests.plan.maintained import Maintained
 from tests.queries.generator import query
 from tests.queries.tables import TABLES, world
@@ -33,7 +34,7 @@ def test_views_by_hand(name: str) -> None:
 def test_the_top_of_many_worlds(name: str) -> None:
     """Rows leave the top, come into it, pass by, and there may be fewer of them than are asked for."""
     maintained = Maintained(VIEWS[name], TABLES)
-    for seed in range(40):
+    for seed in range(EXAMPLES // 2):
         made = world(seed, 1)
         maintained.check(made.before, made.change)
 
@@ -52,7 +53,7 @@ def test_every_way_is_taken() -> None:
 
 def test_random_views() -> None:
     refused = 0
-    for seed in range(8):
+    for seed in range(EXAMPLES // 4):
         try:
             maintained = Maintained(query(seed, 3), TABLES)
         except NotIncremental:

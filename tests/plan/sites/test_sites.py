@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
+from tests.algebra.fuzzing import EXAMPLES
 from tests.delta.harness import bag, summed
 from tests.plan.sites.asking import Asking
 from tests.queries.cases import Loaded, Prepared
@@ -87,7 +88,7 @@ def test_who_is_asked(name: str) -> None:
     assert shown == case.stages
     assert [ask for ask in found.asks if _is_whole(ask)] == [], "the changes lead to what is asked for"
     loaded = Loaded()
-    for seed in range(4):
+    for seed in range(EXAMPLES // 10):
         loaded.load(world(seed))
         asking = Asking(loaded.connection, prepared._name, case.where)
         told = summed((row[-1], row[:-1]) for row in asking.rows(prepared.change))  # type: ignore[misc]
@@ -108,7 +109,7 @@ def test_many_changes_are_not_sent(name: str, *, here: bool) -> None:
     leaves = [leaf for ask in found.asks for leaf in parts(ask.node)]
     assert not here or not any(isinstance(leaf, Change) for leaf in leaves)
     loaded = Loaded()
-    for seed in range(2):
+    for seed in range(EXAMPLES // 10):
         loaded.load(world(seed))
         asking = Asking(loaded.connection, prepared._name, case.where, where)
         told = summed((row[-1], row[:-1]) for row in asking.rows(prepared.change))  # type: ignore[misc]
