@@ -23,8 +23,8 @@ import matview
 from bench import tpch
 from bench.report import Figure, alternating, console, ratio, report
 from matview.cli.priority import NICE
-from matview.maintain.collect import held_lease
-from matview.maintain.folding import fold_all
+from matview.maintain.upkeep.collect import held_lease
+from matview.maintain.upkeep.folding import fold_all
 from matview.spark.session import spark_session
 from matview.storage.engine import WRITE_OPTIONS
 
@@ -219,36 +219,42 @@ def latencies(warehouse: matview.Warehouse, seconds: float) -> list[float]:
 
 
 class Maintenance:
-    """A process that runs one maintenance transaction after the other, from the third on, which can be stopped."""
+    """A process that runs one maintenance transaction after the other, from the third on, which can be stopped.
+
+    It ends between two of them, and so gives its lease back.
+    """
 
     CODE = """
 import sys, matview
+from pathlib import Path
 sys.path.insert(0, {root!r})
 from bench.versions import update
 warehouse = matview.open({path!r}, settings=matview.Settings(lease_ttl=600.0))
-while True:
+while Path({going!r}).exists():
     warehouse.sql(update(1))
     print("done", flush=True)
 """
     WARM = 3
 
     def __init__(self, path: str, nice: int) -> None:
-        self._command = [sys.executable, "-c", self.CODE.format(root=str(Path(__file__).parent.parent), path=path)]
+        self._path = path
         self._nice = nice
         self.done = 0
 
     def __enter__(self) -> Maintenance:
         self._log = tempfile.NamedTemporaryFile("w+", suffix=".log")
-        self._worker = subprocess.Popen(
-            ["nice", "-n", str(self._nice), *self._command], stdout=self._log, process_group=0
-        )
+        self._going = tempfile.NamedTemporaryFile()
+        root = str(Path(__file__).parent.parent)
+        code = self.CODE.format(root=root, path=self._path, going=self._going.name)
+        command = ["nice", "-n", str(self._nice), sys.executable, "-c", code]
+        self._worker = subprocess.Popen(command, stdout=self._log, process_group=0)
         while self._count() < self.WARM and self._worker.poll() is None:
             time.sleep(0.5)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.done = self._count() - self.WARM
-        os.killpg(self._worker.pid, signal.SIGKILL)
+        self._going.close()
         self._worker.wait()
         self._log.close()
 

@@ -12,7 +12,7 @@ import pytest
 import matview
 from matview import Settings
 from matview.errors import MaintenanceBusy, MatviewError, SessionClosed, WarehouseClosed
-from matview.maintain.collect import retention
+from matview.maintain.upkeep.collect import retention
 from matview.opening import open_catalog
 
 

@@ -25,22 +25,22 @@ from matview.errors import (
     WarehouseClosed,
 )
 from matview.maintain.apply import Applied, apply, refuse_if_illegal
-from matview.maintain.collect import Collected, collect
+from matview.maintain.change.working import Counts
 from matview.maintain.commit import Step
-from matview.maintain.connections import Connections
 from matview.maintain.deferred import pinned, up_to_date
 from matview.maintain.definitions import Definitions
-from matview.maintain.difference import Against, difference_of
-from matview.maintain.explaining import explained
 from matview.maintain.outcome import Outcome
 from matview.maintain.policy import CommitPolicy
-from matview.maintain.refresh import Mode
+from matview.maintain.remote.connections import Connections
 from matview.maintain.rounds import load
 from matview.maintain.rounds.ingest import Ingested, ingest
 from matview.maintain.rounds.place import Place
 from matview.maintain.transaction import MaintenanceTransaction
-from matview.maintain.versions import raise_versions
-from matview.maintain.working import Counts
+from matview.maintain.upkeep.collect import Collected, collect
+from matview.maintain.upkeep.versions import raise_versions
+from matview.maintain.views.difference import Against, difference_of
+from matview.maintain.views.explaining import explained
+from matview.maintain.views.refresh import Mode
 from matview.opening import open_catalog, open_or_create
 from matview.plan.propose.proposal import Proposal
 from matview.reading.extended import extended_relation

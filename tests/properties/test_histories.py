@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 import matview
 from matview import Settings
 from matview.errors import SessionExpired
-from matview.maintain import meeting
+from matview.maintain.change import meeting
 from matview.storage import few as few_rows
 from matview.versions.tuples import Operation
 

@@ -18,7 +18,8 @@ import matview
 from matview import Settings
 from matview.errors import NotIncremental, TableExists, UnknownTable, UnsupportedStatement
 from matview.local import relations
-from matview.maintain import at_hand, meeting, run
+from matview.maintain.change import meeting
+from matview.maintain.views import at_hand, run
 from matview.storage import few as few_rows
 from matview.storage.changes import changes
 from matview.storage.changes_of_few import changes_of_few

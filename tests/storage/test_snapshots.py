@@ -9,8 +9,8 @@ import pytest
 
 import matview
 from matview import Settings
-from matview.maintain.collect import held_lease
-from matview.maintain.folding import fold_all
+from matview.maintain.upkeep.collect import held_lease
+from matview.maintain.upkeep.folding import fold_all
 from matview.storage.engine import WRITE_OPTIONS
 
 ROWS = "SELECT id, xxhash64(id) AS a, concat('name ', xxhash64(id, 1) % 5000) AS b, id % 97 AS c FROM range(40000)"

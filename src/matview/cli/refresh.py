@@ -16,7 +16,7 @@ from matview.cli.rows import write_table
 from matview.cli.texts import announce, write_json
 from matview.cli.where import HERE, Where
 from matview.groups.graph import Maintain
-from matview.maintain.refresh import Mode
+from matview.maintain.views.refresh import Mode
 from matview.reading.views import refreshes_at
 from matview.warehouse import Warehouse
 

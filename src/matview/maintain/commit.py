@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from matview.catalog.records import CatalogChanges, GarbageFile, GroupChanges, Lease
+from matview.maintain.change.working import Working
 from matview.maintain.context import Notes
-from matview.maintain.recovery import remove_uncommitted
-from matview.maintain.working import Working
+from matview.maintain.upkeep.recovery import remove_uncommitted
 from matview.storage.runtime import Runtime
 
 Step = Callable[[str], None]

@@ -14,7 +14,7 @@ from matview.catalog.source_records import SourceChanges
 from matview.groups.assign import Assignment, assigned
 from matview.groups.graph import Graph
 from matview.maintain.definitions import Definitions, Lookup, Run
-from matview.maintain.remote import Remote
+from matview.maintain.remote.tables import Remote
 from matview.maintain.tables import WorkingTables
 from matview.storage.runtime import Runtime
 

@@ -13,8 +13,8 @@ from matview.catalog.freshness import Freshness
 from matview.catalog.records import Grain, SessionRecord
 from matview.errors import MaintenanceBusy
 from matview.maintain.commit import Step
-from matview.maintain.stopped import stopped_error
 from matview.maintain.transaction import MaintenanceTransaction
+from matview.maintain.views.stopped import stopped_error
 from matview.storage.runtime import Runtime
 
 Begin = Callable[[Step | None], MaintenanceTransaction]

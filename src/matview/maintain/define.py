@@ -6,8 +6,9 @@ from typing import assert_never
 
 from matview.algebra.schema import RESERVED_PREFIX
 from matview.errors import BadDefinition
-from matview.maintain import groups, views
+from matview.maintain import groups
 from matview.maintain.context import Context
+from matview.maintain.views import define as views
 from matview.sql import statements as st
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from matview.catalog.records import GroupRecord
 from matview.groups.named import group_exists, group_in_use, unknown_group
 from matview.maintain.context import Context
-from matview.maintain.views import drop_with_readers
+from matview.maintain.views.define import drop_with_readers
 from matview.sql import statements as st
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matview.maintain.working import Counts
+from matview.maintain.change.working import Counts
 
 
 @dataclass(frozen=True, slots=True)

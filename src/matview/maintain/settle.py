@@ -16,10 +16,10 @@ from matview.catalog.records import GroupChanges
 from matview.groups.assign import Assignment
 from matview.groups.check import checked
 from matview.groups.graph import BASE, Maintain
-from matview.maintain.algorithms import makesafe, refresh_deferred_view, refresh_group
 from matview.maintain.context import Context
-from matview.maintain.edges import below_anew, is_ahead, note_left_anew
-from matview.maintain.stopped import held_back
+from matview.maintain.views.algorithms import makesafe, refresh_deferred_view, refresh_group
+from matview.maintain.views.edges import below_anew, is_ahead, note_left_anew
+from matview.maintain.views.stopped import held_back
 
 
 def settle(context: Context) -> GroupChanges:

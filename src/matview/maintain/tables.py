@@ -12,8 +12,8 @@ from sqlglot import exp
 from matview.algebra.schema import Column, Schema
 from matview.catalog.records import Lease, NewTable
 from matview.errors import BadDefinition, TableExists, UnknownTable
+from matview.maintain.change.working import Working
 from matview.maintain.named import unknown_view, view_names
-from matview.maintain.working import Working
 from matview.remembered import cached_property
 from matview.spark.types import type_text
 from matview.storage.runtime import Runtime

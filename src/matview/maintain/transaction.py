@@ -26,32 +26,32 @@ from matview.catalog.records import CatalogChanges, GroupChanges, Lease, Transac
 from matview.catalog.source_records import SourceChanges, SourceRecord, SourceTableRecord
 from matview.errors import LeaseLost, MatviewError, TransactionOver, UnsupportedStatement
 from matview.groups.graph import Maintain
-from matview.maintain import statements
-from matview.maintain.algorithms import (
+from matview.maintain.change import statements
+from matview.maintain.change.noted import noted
+from matview.maintain.change.working import Counts, Working
+from matview.maintain.commit import Step, catalog_changes, commit_tables, left_behind, take_back, touched
+from matview.maintain.context import Context, Notes
+from matview.maintain.define import define
+from matview.maintain.definitions import Definitions
+from matview.maintain.outcome import Outcome
+from matview.maintain.policy import AtOnce, CommitPolicy, wait_to_commit
+from matview.maintain.remote.connections import Connections
+from matview.maintain.remote.tables import Remote
+from matview.maintain.settle import settle
+from matview.maintain.tables import WorkingTables
+from matview.maintain.upkeep.folding import fold_if_due
+from matview.maintain.upkeep.keeper import LeaseKeeper
+from matview.maintain.upkeep.recovery import repair
+from matview.maintain.views.algorithms import (
     prepare,
     refresh_deferred_view,
     refresh_named,
     refresh_view,
     refresh_viewgroup,
 )
-from matview.maintain.commit import Step, catalog_changes, commit_tables, left_behind, take_back, touched
-from matview.maintain.connections import Connections
-from matview.maintain.context import Context, Notes
-from matview.maintain.define import define
-from matview.maintain.definitions import Definitions
-from matview.maintain.folding import fold_if_due
-from matview.maintain.keeper import LeaseKeeper
-from matview.maintain.noted import noted
-from matview.maintain.outcome import Outcome
-from matview.maintain.policy import AtOnce, CommitPolicy, wait_to_commit
-from matview.maintain.recovery import repair
-from matview.maintain.refresh import Mode
-from matview.maintain.remote import Remote
-from matview.maintain.settle import settle
-from matview.maintain.stopped import held_back
-from matview.maintain.tables import WorkingTables
-from matview.maintain.views import drop_fed
-from matview.maintain.working import Counts, Working
+from matview.maintain.views.define import drop_fed
+from matview.maintain.views.refresh import Mode
+from matview.maintain.views.stopped import held_back
 from matview.spark.errors import translated
 from matview.sql import statements as st
 from matview.sql.parse import parse_one

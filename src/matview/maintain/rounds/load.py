@@ -34,24 +34,24 @@ from matview.errors import (
     TableExists,
 )
 from matview.groups.edits import quoted
+from matview.maintain.change.stage import adopt
+from matview.maintain.change.statements import fill
+from matview.maintain.change.working import Counts, Working
 from matview.maintain.outcome import Outcome
-from matview.maintain.rounds import files
 from matview.maintain.rounds.convert import recorded, schema_of
 from matview.maintain.rounds.holding import Holding, new_holder
 from matview.maintain.rounds.ingest import Tally, chosen, finish
 from matview.maintain.rounds.named import described_by_name
 from matview.maintain.rounds.place import Place
 from matview.maintain.rounds.steps import Changes, delete_consumed, feed, waiting
-from matview.maintain.stage import adopt
-from matview.maintain.statements import fill
-from matview.maintain.stopped import why_stopped
 from matview.maintain.tables import storable
-from matview.maintain.working import Counts, Working
+from matview.maintain.views.stopped import why_stopped
 from matview.sources import connect
 from matview.sources.engine import FirstState, Problem, Slice, Source
 from matview.sources.problems import not_one_at_a_time
 from matview.sources.types import arrow_schema
 from matview.sources.urls import SourceUrl
+from matview.storage import rounds as files
 from matview.storage.bulk import Bulk, bulk, gathered, write
 from matview.versions.layout import Layout
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from matview.maintain.commit import Step
-from matview.maintain.connections import Connections
+from matview.maintain.remote.connections import Connections
 from matview.maintain.transaction import MaintenanceTransaction
 from matview.storage.runtime import Runtime
 

@@ -37,11 +37,11 @@ from matview.errors import (
 )
 from matview.groups.edits import quoted
 from matview.maintain.outcome import Outcome
-from matview.maintain.rounds import files
 from matview.maintain.rounds.drift import look, stop, stop_table
 from matview.maintain.rounds.place import Place
 from matview.maintain.transaction import MaintenanceTransaction
 from matview.sources.engine import WEIGHT, Captured
+from matview.storage import rounds as files
 from matview.storage.few import are_few
 
 SIDE_BY_SIDE = 8

@@ -1,0 +1,1 @@
+"""Views inside a maintenance transaction: made, followed by the paper's algorithms, compared, explained."""

@@ -1,0 +1,275 @@
+"""Algorithm 3.2, refresh: what changed, which strategy, one step per stored relation.
+
+refresh(v, ..):  hidden parts, then the views themselves, each after those of them that it reads, level by level;
+                 the steps of a level have no need of one another: what they have in common is computed once,
+                 then they run side by side. What is not named is read as it is stored.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from matview.algebra.nodes import Scan, walk
+from matview.algebra.schema import RESERVED_PREFIX
+from matview.catalog.records import LogEntry, RefreshRecord
+from matview.maintain.change.working import Counts, Working
+from matview.maintain.context import Context
+from matview.maintain.views import run
+from matview.maintain.views.blamed import blamed
+from matview.maintain.views.edges import is_anew, note_edge
+from matview.maintain.views.pending import Pending, pending
+from matview.plan.choice import Situation, choose, with_remote
+from matview.plan.cost import TableFacts, staying
+from matview.plan.definition import Part
+from matview.plan.sharing import share, widened
+from matview.plan.steps import Apply, Merge, Rebuild, Step
+from matview.storage.engine import named_table
+from matview.storage.few import are_few
+from matview.storage.snapshot import DataFile
+
+SIDE_BY_SIDE = 4
+
+
+Mode = Literal["auto", "delta", "affected", "full"]
+"""Which strategy: the cheapest, or the one that is named, where it applies."""
+
+
+def refresh(context: Context, names: Sequence[str], mode: Mode = "auto") -> Counts:
+    """Each of these views equals its query over the tables as this transaction sees them; no other is touched."""
+    counts = Counts()
+    for level in _levels(context, names):
+        counts += _refresh_level(context, level, mode)
+    return counts
+
+
+# the order ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A part, the table that holds it, and the view that it is a part of."""
+
+    part: Part
+    working: Working
+    view: str
+
+
+def _levels(context: Context, names: Iterable[str]) -> list[list[_Target]]:
+    """The parts of the views; each level reads only those before it, and what is not to be refreshed."""
+    depth: dict[str, int] = {}
+    targets: dict[str, _Target] = {}
+    wanted = {context.tables[name].table.name for name in names}
+
+    def visit(name: str) -> int:
+        """How deep a table is; views are taken in on the way."""
+        working = context.tables[name]
+        own = working.table.name
+        if own not in depth and own in wanted:
+            for part, stored in _parts(context, working):
+                depth[part.name] = 1 + max((visit(parent) for parent in part.reads), default=0)
+                targets[part.name] = _Target(part, stored, own)
+        return depth.get(own, 0)
+
+    for name in names:
+        visit(name)
+    levels: dict[int, list[_Target]] = {}
+    for name, target in targets.items():
+        levels.setdefault(depth[name], []).append(target)
+    return [levels[number] for number in sorted(levels)]
+
+
+def _parts(context: Context, view: Working) -> list[tuple[Part, Working]]:
+    """What is stored for a view, as its query says today."""
+    assert view.view is not None
+    if view.view.owner_id is not None:
+        return []
+    written, shown = view.view, view.table.schema.visible
+    parts, _ = context.definitions.of(context.lookup, view.table.name, written.query, shown, written.policy)
+    stored = {w.table.name: w for w in (*context.tables.owned(view.table.id), view)}
+    return [(part, stored[part.name]) for part in parts]
+
+
+# a level --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """What is to be done to a target, and why."""
+
+    target: _Target
+    step: Step
+    situation: Situation
+    changed: run.Changed
+
+    @property
+    def is_small(self) -> bool:
+        """Few rows changed, and only what they concern is computed."""
+        changed = sum(facts.changed for facts in self.situation.tables.values())
+        return self.step.strategy != "full" and are_few(changed)
+
+
+def _refresh_level(context: Context, level: list[_Target], mode: Mode) -> Counts:
+    """Decide for all, then do."""
+    planned = [p for target in level if (p := _planned(context, target, mode)) is not None]
+    counts = Counts()
+    if planned:
+        with context.runtime.engine.for_few_rows() if all(p.is_small for p in planned) else nullcontext():
+            counts = _run_together(context, planned)
+    for target in level:
+        for parent in target.part.reads:
+            note_edge(context, context.tables[parent], context.tables[target.part.name])
+    return counts
+
+
+def _planned(context: Context, target: _Target, mode: Mode) -> _Planned | None:
+    """None if nothing that matters has changed."""
+    changed = _changes(context, target)
+    if _is_taken_over_partly(context, target) or _is_renewed(context, target):
+        mode = "full"
+    if not changed and mode != "full":
+        return None
+    situation = _situation(context, target, changed)
+    files = {name: change.files for name, change in changed.items()}
+    return _Planned(target, choose(target.part, situation, mode), situation, files)
+
+
+def _run_together(context: Context, planned: list[_Planned]) -> Counts:
+    """Steps run side by side; what they have in common is computed before."""
+    common = run.Common()
+    try:
+        alone = [p for p in planned if _is_remote(context, p.target.part)]
+        shared = [p for p in planned if p not in alone]
+        work = [task for group in _of_the_same_changes(shared) for task in _prepared(context, group, common)]
+        work += [(p, p.step) for p in alone]  # what they have in common is one question of each
+        if len(work) == 1:
+            return _timed(context, work[0], common)
+        with ThreadPoolExecutor(SIDE_BY_SIDE, "matview-refresh") as pool:
+            return sum(pool.map(lambda task: _timed(context, task, common), work), Counts())
+    finally:
+        common.let_go()
+
+
+def _of_the_same_changes(planned: list[_Planned]) -> list[list[_Planned]]:
+    """Views that have come equally far see the same changes of a table; only those can share them."""
+    groups: list[tuple[dict[str, tuple[DataFile, ...]], list[_Planned]]] = []
+    for one in planned:
+        for files, group in groups:
+            if all(files.get(name, found) == found for name, found in one.changed.items()):
+                files.update(one.changed)
+                group.append(one)
+                break
+        else:
+            groups.append((dict(one.changed), [one]))
+    return [group for _, group in groups]
+
+
+def _prepared(context: Context, group: list[_Planned], common: run.Common) -> list[tuple[_Planned, Step]]:
+    """The steps of a group, over relations that are computed here, once for all of them."""
+    alike = _alike(context, group) if len(group) > 1 else group
+    shared = share([p.step.node for p in alike], prefix=f"__shared_{len(common)}")
+    files = {name: found for p in alike for name, found in p.changed.items()}
+    for name, node in shared.first:
+        common.add(name, context, node, files)
+    return [(p, p.step.over(node)) for p, node in zip(alike, shared.nodes, strict=True)]
+
+
+def _alike(context: Context, planned: list[_Planned]) -> list[_Planned]:
+    """The same steps over parts that read the same columns of the same tables."""
+    names = {name for p in planned for name in p.target.part.reads if not name.startswith(RESERVED_PREFIX)}
+    schemas = {name: context.lookup.schema(named_table(name)) for name in names}
+    wide = widened([p.target.part for p in planned], schemas)
+    return [replace(p, step=choose(part, p.situation, p.step.strategy)) for p, part in zip(planned, wide, strict=True)]
+
+
+def _timed(context: Context, task: tuple[_Planned, Step], common: run.Common) -> Counts:
+    planned, step = task
+    target, began = planned.target, time.perf_counter()
+    assert target.working.view is not None
+    with blamed(target.view, target.working.view.maintain):
+        counts = _run(context, step, target, planned.changed, common)
+    seconds = time.perf_counter() - began
+    name = target.part.name
+    expected = planned.step.cost if context.definitions.is_warm(name, step.strategy) else 0.0
+    record = RefreshRecord(name, context.version, step.strategy, expected, seconds, counts.total)
+    context.notes.refreshes.append(record)
+    return counts
+
+
+def _run(context: Context, step: Step, target: _Target, changed: run.Changed, common: run.Common) -> Counts:
+    match step.action:
+        case Apply():
+            return run.applied(context, target.working, step.action, changed, common, step.rows)
+        case Merge():
+            return run.merged(context, target.working, step.action, changed, common, step.rows)
+        case Rebuild():
+            return run.rebuilt(context, target.working, target.part, step.rows)
+
+
+# what changed ---------------------------------------------------------------------------------------------------------
+
+
+def _changes(context: Context, target: _Target) -> dict[str, Pending]:
+    """The tables whose changes matter to a part."""
+    columns = _columns_read(target.part)
+    found = {}
+    for parent in target.part.reads:
+        change = pending(_entries(context, context.tables[parent], target.working))
+        if change.matters(columns.get(parent)):
+            found[parent] = change
+    return found
+
+
+def _columns_read(part: Part) -> dict[str, set[str]]:
+    """The columns that a part reads of each table; a table that is not there is read in ways unknown."""
+    read: dict[str, set[str]] = {}
+    for leaf in walk(part.node):
+        if isinstance(leaf, Scan):
+            read.setdefault(leaf.table, set()).update(leaf.columns)
+    return read
+
+
+def _entries(context: Context, parent: Working, child: Working) -> Iterator[LogEntry]:
+    """What was committed since the child looked, and what this transaction has staged."""
+    ids = (parent.table.id, child.table.id)
+    if ids not in context.notes.seen and ids in context.tables.edges:
+        yield from context.runtime.catalog.views.log(parent.table.id, context.tables.edges[ids].consumed)
+    if parent.staged and context.notes.seen.get(ids) != parent.statements:
+        yield parent.log_entry()
+
+
+def _is_taken_over_partly(context: Context, target: _Target) -> bool:
+    """Within one transaction a table's changes are told as one: a part of them cannot be taken away again."""
+    parents = [context.tables[parent] for parent in target.part.reads]
+    child = target.working.table.id
+    seen = [(context.notes.seen.get((p.table.id, child)), p.statements) for p in parents if p.staged]
+    return any(then not in (None, 0, now) for then, now in seen)
+
+
+def _is_renewed(context: Context, target: _Target) -> bool:
+    """Something that it reads goes on from a state that its changes do not lead to."""
+    return any(is_anew(context, context.tables[parent], target.working) for parent in target.part.reads)
+
+
+def _situation(context: Context, target: _Target, changed: dict[str, Pending]) -> Situation:
+    assert target.working.view is not None
+    tables = {name: _facts(context.tables[name], changed.get(name)) for name in target.part.reads}
+    earlier = context.runtime.catalog.views.refreshes(target.part.name)
+    policy = with_remote(target.working.view.policy, remote=_is_remote(context, target.part))
+    return Situation(tables, _facts(target.working, None), policy, earlier)
+
+
+def _is_remote(context: Context, part: Part) -> bool:
+    return any(name in context.remote.sites for name in part.reads)
+
+
+def _facts(working: Working, change: Pending | None) -> TableFacts:
+    files = working.current.files
+    size = TableFacts(sum(f.rows for f in files), sum(f.size for f in files))
+    if working.table.remote is not None:
+        size = staying(working.table.expected_rows)
+    return size if change is None else change.beside(size)
