@@ -1,4 +1,7 @@
-"""Tests that run in several processes share one Spark: all that need it go to the same process, the rest by file."""
+"""Tests that run in several processes share one Spark: all that need it go to the same process, the rest by file.
+
+What starts a Spark of its own is of the rest.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,9 @@ class OneSpark(LoadScopeScheduling):
 def pytest_collection_finish(session: pytest.Session) -> None:
     if hasattr(session.config, "workerinput"):
         assert session.config.cache is not None
-        session.config.cache.set(NAMED, [item.nodeid for item in session.items if item.get_closest_marker("spark")])
+        session.config.cache.set(
+            NAMED, [item.nodeid for item in session.items if "spark" in getattr(item, "fixturenames", ())]
+        )
 
 
 @pytest.hookimpl(optionalhook=True)

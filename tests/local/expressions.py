@@ -14,16 +14,29 @@ COLUMNS = {
     "f": "boolean",
     "y": "date",
     "x": "double",
+    "w": "decimal(30,10)",
 }
 CASTS = ["bigint", "int", "decimal(9,0)", "decimal(20,4)", "decimal(38,2)", "double"]
-NUMBERS = ["i", "b", "t", "d", "e"]
+NUMBERS = ["i", "b", "t", "d", "e", "w"]
+DATES = ["2024-01-31", "20240131", "2024-W05-3", "2024-1-31", "2024-02-30", "2024-01"]
 ROWS = [
-    (1, 10, 1, "1.50", "3", "'a'", "true", "date'2024-01-31'", "1.5D"),
-    (2, -7, 127, "-3.25", "-2", "'b'", "false", "date'1969-12-31'", "-0.0D"),
-    (0, 0, 0, "0.00", "0", "''", "null", "date'2024-02-29'", "double('NaN')"),
-    (-5, 3000000000, -128, "999999.99", "100000000000", "'A'", "true", "null", "0.0D"),
-    ("null", "null", "null", "null", "null", "null", "null", "date'2024-01-31'", "null"),
-    (1, 1, 1, "1.00", "1", "'ä'", "false", "date'2024-01-31'", "1e300D"),
+    (1, 10, 1, "1.50", "3", "'a'", "true", "date'2024-01-31'", "1.5D", "0.0000000123"),
+    (2, -7, 127, "-3.25", "-2", "'b'", "false", "date'1969-12-31'", "-0.0D", "-1.5"),
+    (0, 0, 0, "0.00", "0", "''", "null", "date'2024-02-29'", "double('NaN')", "0"),
+    (
+        -5,
+        3000000000,
+        -128,
+        "999999.99",
+        "100000000000",
+        "'A'",
+        "true",
+        "null",
+        "0.0D",
+        "12345678901234567890.0123456789",
+    ),
+    ("null", "null", "null", "null", "null", "null", "null", "date'2024-01-31'", "null", "null"),
+    (1, 1, 1, "1.00", "1", "'ä'", "false", "date'2024-01-31'", "1e300D", "3.0000000001"),
 ]
 
 
@@ -40,7 +53,9 @@ def some(random: Random, depth: int = 3) -> str:
 
 def number(random: Random, depth: int) -> str:
     if depth == 0 or random.random() < 0.2:
-        return random.choice([*NUMBERS, *NUMBERS, "1", "0", "2.50", "7L", "3000000000", "CAST(NULL AS INT)"])
+        return random.choice(
+            [*NUMBERS, *NUMBERS, "1", "0", "2.50", "7L", "-(7)", "- 7", "0.", "3000000000", "CAST(NULL AS INT)"]
+        )
     a, b = number(random, depth - 1), number(random, depth - 1)
     c = condition(random, depth - 1)
     return random.choice(
@@ -88,6 +103,7 @@ def condition(random: Random, depth: int) -> str:
             f"({a} IS NOT NULL)",
             f"({a} IN ({b}, {kind(random, 0)}))",
             f"({a} BETWEEN {b} AND {kind(random, 0)})",
+            f"(y {random.choice(['=', '<', '>='])} TRY_CAST('{random.choice(DATES)}' AS DATE))",
             f"(y {random.choice(['=', '<', '>='])} CAST('2024-01-31' AS DATE))",
         ]
     )

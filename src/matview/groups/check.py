@@ -22,19 +22,20 @@ ERRORS: dict[int, type[errors.MatviewError]] = {
 SHOWN = 6
 
 
-def checked(graph: Graph) -> Assignment:
+def checked(graph: Graph, before: Graph | None = None) -> Assignment:
     """The assignment of a legal graph; the error of the rule that says most about what is wrong, otherwise."""
     assignment = assigned(graph)
     found = violations(assignment)
     if found:
-        raise refusal(assignment, found[0])
+        raise refusal(assignment, found[0], before)
     return assignment
 
 
-def refusal(assignment: Assignment, violation: Violation) -> errors.MatviewError:
-    """The error for a violation; its help lists the remedies."""
-    kind = ERRORS[violation.rule]
-    return kind(f"{violation.why} (Rule {violation.rule})", help=_help(remedies(assignment, violation)))
+def refusal(assignment: Assignment, violation: Violation, before: Graph | None = None) -> errors.MatviewError:
+    """The error for a violation; its help lists the remedies, for someone who has the graph of before."""
+    kind, known = ERRORS[violation.rule], assignment.graph if before is None else before
+    new = frozenset(view.name for view in assignment.graph.views if view.name not in known)
+    return kind(f"{violation.why} (Rule {violation.rule})", help=_help(remedies(assignment, violation, new)))
 
 
 def _help(found: tuple[Remedy, ...]) -> str | None:

@@ -119,17 +119,27 @@ def past(graph: Graph, view: View, parents: tuple[str, ...]) -> Redefine:
     return Redefine(view.name, parents, tuple(dict.fromkeys(reads)))
 
 
-def statements(edits: Iterable[Edit], tables: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """The SQL: one statement for each view, so that none has to pass through something illegal."""
+def statements(
+    edits: Iterable[Edit], tables: frozenset[str] = frozenset(), new: frozenset[str] = frozenset()
+) -> tuple[str, ...]:
+    """The SQL: one statement for each view, so that none has to pass through something illegal.
+
+    Views that are `new` are not there yet: their CREATE says it, and goes first where another joins their viewgroup.
+    """
     by_view: dict[str, list[str]] = {}
     for edit in edits:
+        if isinstance(edit, SetMaintain | SetGroup) and edit.group in new and edit.group != edit.view:
+            by_view.setdefault(edit.group, [])
         by_view.setdefault(edit.view, []).extend(edit.clauses)
-    return tuple(_statement(view, clauses, view in tables) for view, clauses in by_view.items())
+    return tuple(_statement(view, clauses, view in tables, view in new) for view, clauses in by_view.items())
 
 
-def _statement(name: str, clauses: list[str], is_table: bool) -> str:
+def _statement(name: str, clauses: list[str], is_table: bool, is_new: bool) -> str:
     if is_table:
         return f"CREATE TABLE {quoted(name)} (...), without a viewgroup"
+    if is_new:
+        said = (clause.replace("SET VIEWGROUP", "IN VIEWGROUP").removeprefix("SET ") for clause in clauses)
+        return " ".join([f"CREATE MATERIALIZED VIEW {quoted(name)}", *(said if clauses else ["..."])])
     return f"ALTER MATERIALIZED VIEW {quoted(name)} {', '.join(clauses)}"
 
 

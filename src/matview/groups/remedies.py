@@ -39,8 +39,11 @@ class Remedy:
         return f"{self.sentence}: {together}{'; '.join(self.sql)}"
 
 
-def remedies(assignment: Assignment, violation: Violation) -> tuple[Remedy, ...]:
-    """The smallest changes that make everything legal; failing that, those that cure this violation and do no harm."""
+def remedies(assignment: Assignment, violation: Violation, new: frozenset[str] = frozenset()) -> tuple[Remedy, ...]:
+    """The smallest changes that make everything legal; failing that, those that cure this violation and do no harm.
+
+    Views that are `new` are refused with it: nothing can be altered about them.
+    """
     graph = assignment.graph
     around = [assignment.group_of[name] for name in violation.views]
     every = tuple(edit for name in violation.views for edit in _edits(assignment, name))
@@ -52,7 +55,7 @@ def remedies(assignment: Assignment, violation: Violation) -> tuple[Remedy, ...]
         for tier in (_singles(near), _singles(gentle), _singles(every), _pairs(near), _pairs(all_near)):
             found = [edits for edits in tier if left(edits) <= allowed]
             if found:
-                return _told(graph, _minimal(found), is_enough=not allowed)
+                return _told(graph, _minimal(found), new, is_enough=not allowed)
     return ()
 
 
@@ -169,11 +172,11 @@ def _kind(edit: Edit) -> object:
     return (edit.view, edit.maintain) if isinstance(edit, SetMaintain) else edit
 
 
-def _told(graph: Graph, found: list[tuple[Edit, ...]], is_enough: bool) -> tuple[Remedy, ...]:
+def _told(graph: Graph, found: list[tuple[Edit, ...]], new: frozenset[str], is_enough: bool) -> tuple[Remedy, ...]:
     tables = frozenset(table.name for table in graph.tables)
     ranked = sorted(found, key=lambda edits: [_RANK[type(edit)] for edit in edits])
     texts = [" and ".join(edit.sentence for edit in edits) for edits in ranked]
-    return tuple(Remedy(e, t, statements(e, tables), is_enough) for e, t in zip(ranked, texts, strict=True))
+    return tuple(Remedy(e, t, statements(e, tables, new), is_enough) for e, t in zip(ranked, texts, strict=True))
 
 
 _RANK: dict[type[Edit], int] = {SetMaintain: 0, SetCycle: 1, SetGroup: 2, Redefine: 3}

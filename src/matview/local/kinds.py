@@ -28,6 +28,10 @@ class NotLocal(Exception):
     """Python does not compute this as Spark does, or not for so few: Spark shall."""
 
 
+FOR_SPARK = (NotLocal, RecursionError)
+"""What says so: also an expression that is nested more deeply than Python goes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A type; decimals have digits, `scale` of them after the point. `null` is that of a bare NULL; what is `unknown`

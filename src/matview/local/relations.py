@@ -37,6 +37,8 @@ from matview.local.scalars import Row, Scope, scalar
 
 MOST_ROWS = 5_000
 """More rows than these at any place are for Spark."""
+MOST_PAIRS = 40 * MOST_ROWS
+"""So are more pairs of rows that a join has to look at."""
 
 
 @dataclass(frozen=True)
@@ -315,8 +317,14 @@ class _Match:
             known.setdefault(tuple(normal(row[p]) for p in theirs), []).append(row)
         holds = [scalar(condition, self._scope).of for condition in self.on]
 
+        looked_at = 0
+
         def found(row: Row) -> list[Row]:
+            nonlocal looked_at
             near = known.get(tuple(normal(row[p]) for p in mine), [])
+            looked_at += len(near)
+            if looked_at > MOST_PAIRS:
+                raise NotLocal("many pairs of rows")
             return [other for other in near if all(hold((*row, *other)) for hold in holds)]
 
         return found

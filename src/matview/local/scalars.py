@@ -6,6 +6,7 @@ What could overflow, round or fail raises NotLocal when it would, so that Spark 
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -115,7 +116,7 @@ def _number(text: str, sign: int = 1) -> Scalar:
     if set(text) <= set("0123456789."):
         value = Decimal(text if sign > 0 else f"-{text}")
         scale = len(text.partition(".")[2])
-        digits = max(scale, len(text.replace(".", "").lstrip("0")))
+        digits = max(scale, len(text.replace(".", "").lstrip("0")), 1)
         return Scalar(Kind("decimal", digits, scale), lambda _: value)
     raise NotLocal(f"the number {text}")
 
@@ -133,10 +134,13 @@ def _cast(expression: exp.Cast, scope: Scope) -> Scalar:
 
 
 def _date(text: str) -> Scalar:
+    """One that is written in full: Python takes other spellings than Spark does."""
     try:
-        days = (dt.date.fromisoformat(text) - dt.date(1970, 1, 1)).days
+        days = (dt.date.fromisoformat(text) - dt.date(1970, 1, 1)).days if _DATE.fullmatch(text) else None
     except ValueError:
-        raise NotLocal(f"the date {text}") from None
+        days = None
+    if days is None:
+        raise NotLocal(f"the date {text}")
     return Scalar(DATE, lambda _: days)
 
 
@@ -153,6 +157,9 @@ def _converted(given: Scalar, target: Kind) -> Function:
 
 def _decimal(value: Value) -> Value:
     return value if value is None or isinstance(value, Decimal) else Decimal(int(value))
+
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 # conditions -----------------------------------------------------------------------------------------------------------
@@ -181,7 +188,7 @@ def _condition(expression: exp.Expr, scope: Scope) -> Scalar:
             left, right, _ = _pair(expression, scope)
             return Scalar(BOOLEAN, lambda row: _same(left(row), right(row)))
         case exp.In() if expression.expressions and not expression.args.get("query"):
-            return scalar(exp.or_(*(_equal(expression.this, one) for one in expression.expressions)), scope)
+            return _any([_comparison(_equal(expression.this, one), scope).of for one in expression.expressions])
         case exp.Between():
             low, high = expression.args["low"].copy(), expression.args["high"].copy()
             least = exp.GTE(this=expression.this.copy(), expression=low)
@@ -229,15 +236,21 @@ def _truth(expression: exp.Expr, scope: Scope) -> Function:
 
 def _connected(expression: exp.And | exp.Or, scope: Scope) -> Scalar:
     """Three-valued: false decides AND, true decides OR."""
-    left, right = _truth(expression.left, scope), _truth(expression.right, scope)
-    decides = isinstance(expression, exp.Or)
+    parts = [_truth(part, scope) for part in expression.flatten()]
+    return _any(parts, decides=isinstance(expression, exp.Or))
+
+
+def _any(parts: Sequence[Function], *, decides: bool = True) -> Scalar:
+    """The first part that decides does; otherwise it is null if one of them is."""
 
     def of(row: Row) -> Value:
-        one = left(row)
-        if one is decides:
-            return decides
-        other = right(row)
-        return other if other is decides or one is not None else None
+        known = True
+        for part in parts:
+            value = part(row)
+            if value is decides:
+                return decides
+            known = known and value is not None
+        return not decides if known else None
 
     return Scalar(BOOLEAN, of)
 
@@ -334,7 +347,7 @@ def _numbers(expression: exp.Expr, scope: Scope) -> Scalar:
     """A number; a whole one that is written out has as many digits as it has."""
     found = scalar(expression, scope)
     inner = expression.unnest()
-    inner = inner.this.unnest() if isinstance(inner, exp.Neg) else inner
+    inner = inner.this if isinstance(inner, exp.Neg) else inner  # -7 is written out, -(7) is not
     if isinstance(inner, exp.Literal) and found.kind.is_whole:
         return Scalar(Kind(found.kind.name, len(str(inner.this).lstrip("0")) or 1), found.of)
     return found

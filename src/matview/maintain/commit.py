@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from matview.catalog.records import CatalogChanges, GarbageFile, GroupChanges, Lease
 from matview.maintain.change.working import Working
@@ -15,13 +15,18 @@ Step = Callable[[str], None]
 
 
 def touched(tables: Iterable[Working]) -> list[Working]:
-    """Those that have changed, are new, or go."""
-    return [working for working in tables if working.staged or working.created or working.dropped]
+    """Those that have changed, are new, or go; not those that came and went: nobody will ever have seen them."""
+    return [w for w in tables if not _came_and_went(w) and (w.staged or w.created or w.dropped)]
 
 
-def catalog_changes(tables: Iterable[Working], notes: Notes, groups: GroupChanges) -> CatalogChanges:
+def _came_and_went(working: Working) -> bool:
+    return working.created is not None and working.dropped
+
+
+def catalog_changes(tables: Collection[Working], notes: Notes, groups: GroupChanges) -> CatalogChanges:
     """All that the catalog takes over in the step that moves currentVN."""
-    every = list(tables)
+    every = [working for working in tables if not _came_and_went(working)]
+    never = {working.table.id for working in tables if _came_and_went(working)}
     found = touched(every)
     last = sorted(found, key=lambda w: not w.dropped)  # a table that takes the place of another has its name
     per_table = {w.table.name: [w.counts.inserted, w.counts.updated, w.counts.deleted] for w in last}
@@ -31,8 +36,8 @@ def catalog_changes(tables: Iterable[Working], notes: Notes, groups: GroupChange
         dropped=tuple(w.table.id for w in found if w.dropped),
         next_rid={w.table.id: w.next_rid for w in found},
         garbage=(*_replaced(every), *dropped, *_told(found)),
-        views=tuple(notes.views.values()),
-        edges=tuple(notes.edges.values()),
+        views=tuple(v for v in notes.views.values() if v.table_id not in never),
+        edges=tuple(e for e in notes.edges.values() if not {e.parent_id, e.child_id} & never),
         log=tuple(w.log_entry() for w in found if w.logged and w.staged and not w.dropped),
         refreshes=tuple(notes.refreshes),
         groups=groups,

@@ -54,12 +54,14 @@ def _refreshed(begin: Begin, views: list[str]) -> int:
 
 def pinned(runtime: Runtime, begin: Begin, grain: Grain, ttl: float) -> SessionRecord:
     """A session at a version at which all deferred views are up to date: the newest, or one made for it."""
-    record = runtime.catalog.sessions.open(runtime.holder, grain, ttl)
-    fresh = runtime.catalog.views.freshness()
-    if not any(map(fresh.is_deferred, fresh.views)) or (fresh.current_vn == record.version and not fresh.stale()):
-        return record
-    runtime.catalog.sessions.close(record.id)
-    return _pinned_by_refresh(runtime, begin, grain, ttl)
+    while True:
+        record = runtime.catalog.sessions.open(runtime.holder, grain, ttl)
+        fresh = runtime.catalog.views.freshness()
+        if not any(map(fresh.is_deferred, fresh.views)) or (fresh.current_vn == record.version and not fresh.stale()):
+            return record
+        runtime.catalog.sessions.close(record.id)
+        if fresh.stale():
+            return _pinned_by_refresh(runtime, begin, grain, ttl)
 
 
 def _pinned_by_refresh(runtime: Runtime, begin: Begin, grain: Grain, ttl: float) -> SessionRecord:
@@ -67,13 +69,11 @@ def _pinned_by_refresh(runtime: Runtime, begin: Begin, grain: Grain, ttl: float)
     opened: list[SessionRecord] = []
 
     def pin(step: str) -> None:
-        if step == "committed":
+        if step in ("committed", "idle"):
             opened.append(runtime.catalog.sessions.open(runtime.holder, grain, ttl))
 
     with _patient(begin, [], pin) as tx:
         tx.refresh_deferred()
-        if tx.is_idle:
-            pin("committed")
         tx.commit()
     return opened[0]
 

@@ -10,7 +10,8 @@ deferred    views that a query inside the transaction has refreshed too early, l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
 
 from matview.catalog.records import GroupChanges
 from matview.groups.assign import Assignment
@@ -25,7 +26,7 @@ from matview.maintain.views.stopped import held_back
 def settle(context: Context) -> GroupChanges:
     """Does what is owed; tells what becomes of viewgroups. Raises the error of the rule that does not hold."""
     notes = context.notes
-    assignment = checked(context.graph) if notes.defined else context.assignment
+    assignment = checked(context.graph, context.committed.graph) if notes.defined else context.assignment
     makesafe(context)
     joined = _joined(context, assignment) if notes.defined else frozenset[str]()
     held = held_back(context)
@@ -47,7 +48,7 @@ def settle(context: Context) -> GroupChanges:
 
 def _joined(context: Context, assignment: Assignment) -> frozenset[str]:
     """The groups into which a snapshot view has come, new or from elsewhere."""
-    before, renamed = context.committed.group_of, dict(context.notes.renamed)
+    before, renamed = context.committed.group_of, context.notes.renamed
     found = set()
     for view in assignment.views_of(Maintain.SNAPSHOT):
         group = assignment.group_of[view.name]
@@ -57,11 +58,10 @@ def _joined(context: Context, assignment: Assignment) -> frozenset[str]:
     return frozenset(found)
 
 
-def _now_called(group: str, renamed: Mapping[str, str]) -> str:
-    seen: set[str] = set()
-    while group in renamed and group not in seen:
-        seen.add(group)
-        group = renamed[group]
+def _now_called(group: str, renamed: Sequence[tuple[str, str]]) -> str:
+    for old, new in renamed:
+        if group.casefold() == old.casefold():
+            group = new
     return group
 
 
@@ -91,13 +91,14 @@ def _changes(context: Context, assignment: Assignment) -> GroupChanges:
     parent_of = {group: assignment.parent(group) for group in alive}
     if not notes.defined:
         return GroupChanges(refreshed=refreshed, parent_of=parent_of)
-    known = {group.name.casefold(): group for group in context.runtime.catalog.groups.declared()}
-    before = {_now_called(group, dict(notes.renamed)) for group in _parents_first(context.committed)}
+    there = [replace(g, name=_now_called(g.name, notes.renamed)) for g in context.runtime.catalog.groups.declared()]
+    known = {group.name.casefold(): group for group in there}
+    before = {_now_called(group, notes.renamed).casefold() for group in _parents_first(context.committed)}
     return GroupChanges(
         made=tuple(group for key, group in context.declared.items() if known.get(key) != group),
         dropped=tuple(group.name for key, group in known.items() if key not in context.declared),
         renamed=tuple(notes.renamed),
         refreshed=refreshed,
         parent_of=parent_of,
-        gone=tuple(sorted(before - set(alive))),
+        gone=tuple(sorted(before - {group.casefold() for group in alive})),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from sqlglot import exp
@@ -12,7 +12,7 @@ from sqlglot import exp
 from matview.algebra.schema import Column, Schema
 from matview.catalog.records import Lease, NewTable
 from matview.errors import BadDefinition, TableExists, UnknownTable
-from matview.maintain.change.working import Working
+from matview.maintain.change.working import Counts, Working
 from matview.maintain.named import unknown_view, view_names
 from matview.remembered import cached_property
 from matview.spark.types import type_text
@@ -42,7 +42,7 @@ class WorkingTables:
         return self.fresh.stale()
 
     def __iter__(self) -> Iterator[Working]:
-        yield from self._live.values()
+        yield from list(self._live.values())  # views that are refreshed side by side may add to them
         yield from self._dropped
 
     def __getitem__(self, name: str) -> Working:
@@ -79,7 +79,7 @@ class WorkingTables:
         table = self._runtime.tables.table(record, self._versions)
         made = Working(table, record.next_rid, self._version, self._lease.token, view=self.views.get(record.id))
         made.source = self.fresh.fed.get(record.id)
-        made.logged = any(parent == record.id for parent, _ in self.edges)
+        made.logged = self._is_read(record.id)
         self._live[reference.name.casefold()] = made
         return made
 
@@ -118,7 +118,7 @@ class WorkingTables:
         for record in records:
             if record is not None and record.dropped_vn is None:
                 self[record.name]  # looked at, so that it is among those below
-        return [w for w in self._live.values() if w.view is not None and w.view.owner_id == view_id]
+        return [w for w in list(self._live.values()) if w.view is not None and w.view.owner_id == view_id]
 
     def renewed(self, names: Mapping[int, str]) -> dict[int, str]:
         """The names of tables by id, with what this transaction has made and without what it has dropped."""
@@ -129,6 +129,30 @@ class WorkingTables:
     def by_id(self, table_id: int) -> Working | None:
         """The table of that id, if the transaction has looked at it."""
         return next((w for w in self if w.table.id == table_id), None)
+
+    def saved(self) -> Callable[[], None]:
+        """Puts all back as it is now; what is first looked at meanwhile is as it was committed."""
+        live, dropped, known = dict(self._live), list(self._dropped), {w.table.id: w.saved() for w in self}
+
+        def restore() -> None:
+            later = [w for w in self if w.table.id not in known and not w.created]
+            for working in later:
+                self._as_committed(working)
+            self._live, self._dropped = {w.table.name.casefold(): w for w in later} | live, dropped
+            for put_back in known.values():
+                put_back()
+
+        return restore
+
+    def _as_committed(self, working: Working) -> None:
+        working.replaced += working.staged
+        working.staged, working.counts, working.touched = (), Counts(), frozenset()
+        working.dropped = working.renewed = False
+        working.view = self.views.get(working.table.id)
+        working.logged = self._is_read(working.table.id)
+
+    def _is_read(self, table_id: int) -> bool:
+        return any(parent == table_id for parent, _ in self.edges)
 
     def drop(self, name: str) -> Working:
         working = self[name]

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from types import TracebackType
 
@@ -37,6 +37,7 @@ from matview.maintain.outcome import Outcome
 from matview.maintain.policy import AtOnce, CommitPolicy, wait_to_commit
 from matview.maintain.remote.connections import Connections
 from matview.maintain.remote.tables import Remote
+from matview.maintain.savepoint import whole
 from matview.maintain.settle import settle
 from matview.maintain.tables import WorkingTables
 from matview.maintain.upkeep.folding import fold_if_due
@@ -108,8 +109,7 @@ class MaintenanceTransaction:
         return self.run(parse_one(text))
 
     def run(self, statement: st.Statement) -> DataFrame | Outcome:
-        self._require_open()
-        with translated("running a statement"):
+        with self._statement("running a statement"):
             return self._run(statement)
 
     def _run(self, statement: st.Statement) -> DataFrame | Outcome:
@@ -147,14 +147,12 @@ class MaintenanceTransaction:
 
         A snapshot view is refreshed with its viewgroup, and no view of another group is.
         """
-        self._require_open()
-        with translated("refreshing a view"):
+        with self._statement("refreshing a view"):
             return self._done(refresh_named(self._context, names, mode))
 
     def refresh_deferred(self, *views: str) -> Outcome:
         """Brings deferred views up to date, those that need it; all there are if none is named."""
-        self._require_open()
-        with translated("refreshing a view"):
+        with self._statement("refreshing a view"):
             held = held_back(self._context)
             deferred = (view.name for view in self._context.assignment.views_of(Maintain.DEFERRED))
             every = (name for name in deferred if name not in held)
@@ -174,20 +172,17 @@ class MaintenanceTransaction:
 
     def insert(self, table: str, rows: DataFrame) -> Outcome:
         """Rows to add; columns are matched by name, those left out are null."""
-        self._require_open()
-        with translated("running a statement"):
+        with self._statement("running a statement"):
             return self._done(statements.insert_rows(self._changeable(table), rows))
 
     def delete(self, table: str, rows: DataFrame) -> Outcome:
         """Rows to delete: the key's columns, or all of them. Each must be there."""
-        self._require_open()
-        with translated("running a statement"):
+        with self._statement("running a statement"):
             return self._done(statements.delete_rows(self._changeable(table), rows))
 
     def apply(self, table: str, changes: DataFrame) -> Outcome:
         """A signed bag: the columns and `weight` (or `__weight`), positive for rows that come, negative for others."""
-        self._require_open()
-        with translated("running a statement"):
+        with self._statement("running a statement"):
             return self._done(statements.apply_changes(self._changeable(table), changes))
 
     # what sources give ------------------------------------------------------------------------------------------------
@@ -219,12 +214,11 @@ class MaintenanceTransaction:
 
     def load(self, name: str, schema: Schema, fill: Callable[[Working], Counts]) -> int:
         """A new table with its first rows; the id that it will have."""
-        self._require_open()
-        self._noted(define(self._context, st.CreateTable(name, schema)))
-        working = self.tables[name]
-        with translated("loading a table"):
+        with self._statement("loading a table"):
+            self._noted(define(self._context, st.CreateTable(name, schema)))
+            working = self.tables[name]
             self._done(fill(working))
-        return working.table.id
+            return working.table.id
 
     def reload(self, table: str, rows: DataFrame | None) -> Outcome:
         """The rows of a table that its source feeds, all of them, in place of those that are there."""
@@ -240,6 +234,13 @@ class MaintenanceTransaction:
     def tell(self, sources: SourceChanges) -> None:
         """What the commit will say of sources and rounds."""
         self._notes.sources = sources
+
+    @contextmanager
+    def _statement(self, doing: str) -> Iterator[None]:
+        """Done whole, or not at all; a transaction goes on after one that failed."""
+        self._require_open()
+        with whole(self.tables, self._notes), translated(doing):
+            yield
 
     def _done(self, counts: Counts) -> Outcome:
         self._step("staged")
@@ -283,7 +284,7 @@ class MaintenanceTransaction:
         if self.is_idle:
             self._end_idle(groups)
             return Outcome(counts)
-        changes = catalog_changes(self.tables, self._notes, groups)
+        changes = catalog_changes(list(self.tables), self._notes, groups)
         staying = [working for working in touched(self.tables) if not working.dropped]
         interrupted = self._publish(staying, changes)
         self._step("committed")
@@ -309,6 +310,7 @@ class MaintenanceTransaction:
             with suppress(MatviewError):  # what went wrong first is what matters
                 self.rollback()
             raise
+        self._step("idle")
         self.rollback()
 
     def _note_progress(self, groups: GroupChanges) -> None:

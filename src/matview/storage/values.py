@@ -27,8 +27,8 @@ _TYPES = {
 
 
 def arrow_of(kind: Kind) -> pa.DataType:
-    if kind.name == "null":
-        raise NotLocal("a column of nothing but nulls")
+    if kind.name in ("null", "unknown"):
+        raise NotLocal("a column of which the type is not known here")
     return pa.decimal128(kind.precision, kind.scale) if kind.name == "decimal" else _TYPES[kind.name]
 
 

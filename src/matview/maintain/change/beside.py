@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 from sqlglot import exp, parse_one
 
-from matview.local.kinds import Kind, NotLocal, kind_of
+from matview.local.kinds import FOR_SPARK, Kind, NotLocal, kind_of
 from matview.local.scalars import Name, Row, Scope, scalar
 from matview.remembered import cached_property
 from matview.storage.values import rows_of, table_of
@@ -59,7 +59,7 @@ def computed(
             rows = [row for row in rows if holds(row)]
         made = [scalar(expression, scope).of for expression in _selected(columns)]
         return table_of([tuple(of(row) for of in made) for row in rows], schema)
-    except NotLocal:
+    except FOR_SPARK:
         return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
@@ -28,6 +28,9 @@ class Counts:
     @property
     def total(self) -> int:
         return self.inserted + self.updated + self.deleted
+
+
+_KEPT = ("view", "renewed", "dropped", "logged", "touched", "staged", "replaced", "counts")
 
 
 @dataclass
@@ -71,6 +74,11 @@ class Working:
         return self.snapshot.with_files(self.snapshot.files + self.staged)
 
     @property
+    def is_changed(self) -> bool:
+        """A statement of this transaction has changed it, perhaps back into what it was before."""
+        return bool(self.staged) or self.statements > 0
+
+    @property
     def staged_overlay(self) -> tuple[DataFile, ...]:
         return tuple(f for f in self.staged if f.level is Level.OVERLAY)
 
@@ -85,6 +93,20 @@ class Working:
         files = tuple(LoggedFile(f.path, f.level.value, f.rows, f.size) for f in self.staged)
         counts = self.counts
         return LogEntry(self.table.id, self.vn, counts.inserted, counts.updated, counts.deleted, self.touched, files)
+
+    def saved(self) -> Callable[[], None]:
+        """Puts all back as it is now, but for what must never come again: identities and directories. Files that were
+        staged meanwhile are nobody's any more."""
+        kept = {name: getattr(self, name) for name in _KEPT}
+
+        def restore() -> None:
+            written = (*self.staged, *self.replaced)
+            for name, value in kept.items():
+                setattr(self, name, value)
+            known = {f.path for f in (*self.staged, *self.replaced)}
+            self.replaced += tuple(f for f in written if f.path not in known)
+
+        return restore
 
     def new_directory(self) -> str:
         self.statements += 1

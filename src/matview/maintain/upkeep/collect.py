@@ -91,8 +91,8 @@ class _Collector:
     def _remove_noted(self) -> int:
         """Files noted as garbage for longer than the retention, if nothing refers to them.
 
-        One that its table still has was noted by a commit that never came, or goes with its dropped table: the note is
-        forgotten. One that a view still needs stays noted.
+        One that its table still has was noted by a commit that never came: that note is forgotten. So is one of a
+        dropped table, which goes as a whole and may never have been written. One that a view still needs stays noted.
         """
         by_table: dict[int, list[GarbageFile]] = {}
         for file in self._catalog.garbage.older_than(self._retention):
@@ -101,9 +101,11 @@ class _Collector:
         for table_id, noted in by_table.items():
             record = self._catalog.tables.by_id(table_id)
             if record is not None:
-                table = self._table(record)
-                live, logged = {f.path for f in table.log.load().files}, self._logged(table_id)
+                logged = self._logged(table_id)
                 noted = [f for f in noted if f.path not in logged]
+            if record is not None and record.dropped_vn is None:
+                table = self._table(record)
+                live = {f.path for f in table.log.load().files}
                 removed += self._delete(table.files, [f.path for f in noted if f.path not in live])
             self._catalog.garbage.forget(self._lease, noted)
         return removed

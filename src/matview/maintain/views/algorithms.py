@@ -27,7 +27,7 @@ from matview.versions.references import table_references
 def makesafe(context: Context) -> Counts:
     """Algorithm 3.1: what is immediate and derived from tables that this transaction has changed is refreshed."""
     graph = context.graph
-    changed = [w.table.name for w in context.tables if w.staged and w.view is None and not w.dropped]
+    changed = [w.table.name for w in context.tables if w.is_changed and w.view is None and not w.dropped]
     below = context.notes.redefined.union(below_anew(context), *(graph.descendants(name) for name in changed))
     waiting = [view.name for view in graph.views if view.maintain is Maintain.IMMEDIATE and view.name in below]
     going = _going(context, waiting) if waiting else []
@@ -78,6 +78,8 @@ def _needs_refresh(context: Context, name: str) -> bool:
     view = context.tables[name]
     if view.table.id in context.tables.stale or is_ahead(context, view) or name in below_anew(context):
         return True
+    if name in context.notes.redefined:
+        return True  # it may have been a snapshot view until now
     return any(context.tables[parent].staged for parent in context.graph[name].parents)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matview.algebra.nodes import Change, Node, Scan, Stored
-from matview.local.kinds import NotLocal, held_as, kind_of
+from matview.local.kinds import FOR_SPARK, NotLocal, held_as, kind_of
 from matview.local.relations import MOST_ROWS, Rows, Wanted, evaluated
 from matview.local.scalars import Row
 from matview.maintain.change.given import Given
@@ -38,7 +38,7 @@ def at_hand(context: Context, node: Node, changed: Mapping[str, Sequence[DataFil
         return None
     try:
         return evaluated(node, _Reader(context, changed, shared))
-    except NotLocal:
+    except FOR_SPARK:
         return None
 
 
@@ -50,7 +50,7 @@ def given_rows(engine: Engine, found: Rows, types: Mapping[str, str] | None = No
             kinds = {name: held_as(kind, kind_of(types[name])) for name, kind in kinds.items()}
         schema = pa.schema([(name, arrow_of(kind)) for name, kind in kinds.items()])
         few = table_of(found.rows, schema)
-    except NotLocal:
+    except FOR_SPARK:
         return None
     return Given.local(engine, few, engine.struct([(name, spark_of(kind)) for name, kind in kinds.items()]))
 

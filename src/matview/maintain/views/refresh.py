@@ -246,7 +246,7 @@ def _is_taken_over_partly(context: Context, target: _Target) -> bool:
     """Within one transaction a table's changes are told as one: a part of them cannot be taken away again."""
     parents = [context.tables[parent] for parent in target.part.reads]
     child = target.working.table.id
-    seen = [(context.notes.seen.get((p.table.id, child)), p.statements) for p in parents if p.staged]
+    seen = [(context.notes.seen.get((p.table.id, child)), p.statements) for p in parents]
     return any(then not in (None, 0, now) for then, now in seen)
 
 

@@ -31,7 +31,7 @@ def propose(there: Inventory, statements: Sequence[st.Statement]) -> Proposal:
             steps += done
         except MatviewError as error:
             problems.append(Problem(error, place))
-    assignment, broken = _checked(after)
+    assignment, broken = _checked(after, there)
     return Proposal(tuple(steps), (*problems, *broken), after, assignment)
 
 
@@ -98,18 +98,18 @@ def _of_group(
             return groups.drop(there, statement)
 
 
-def _checked(after: Inventory) -> tuple[Assignment | None, tuple[Problem, ...]]:
+def _checked(after: Inventory, before: Inventory) -> tuple[Assignment | None, tuple[Problem, ...]]:
     try:
         assignment = assigned(after.graph())
     except MatviewError as error:
         return None, (Problem(error),)
-    return assignment, tuple(_broken(assignment))
+    return assignment, tuple(_broken(assignment, before))
 
 
-def _broken(assignment: Assignment) -> Iterator[Problem]:
+def _broken(assignment: Assignment, before: Inventory) -> Iterator[Problem]:
     """Every violation with its remedies; of several rules that one thing violates, the one that says most about it."""
     told: set[frozenset[str]] = set()
     for violation in violations(assignment):
         if frozenset(violation.views) not in told:
             told.add(frozenset(violation.views))
-            yield Problem(refusal(assignment, violation))
+            yield Problem(refusal(assignment, violation, before.graph()))
