@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from matview.catalog import Catalog, CatalogChanges, GarbageFile, Lease
+from matview.catalog.records import RefreshRecord
 from matview.errors import CatalogCorrupt
 
 from .conftest import Hands
@@ -81,6 +82,17 @@ def test_history_is_kept_within_a_bound(catalog: Catalog, hands: Hands, maintain
     assert stays in {s.id for s in catalog.sessions.list(open_only=False)}
     assert [record.vn for record in catalog.transactions.history()] == [6, 5]
     assert catalog.sessions.prune(lease, 2) == catalog.transactions.prune(lease, 2) == 0
+
+
+def test_refreshes_are_remembered_view_by_view(catalog: Catalog, maintain: Callable[..., Lease]) -> None:
+    """A view that is seldom refreshed is not forgotten because of others that often are."""
+    maintain(catalog, CatalogChanges(refreshes=(RefreshRecord("rare", 2, "delta", 1.0, 1.0, 1),)))
+    for vn in range(3, 63):
+        maintain(catalog, CatalogChanges(refreshes=(RefreshRecord("often", vn, "delta", 1.0, 1.0, 1),)))
+    lease = catalog.lease.acquire("collector", 60)
+    assert catalog.views.prune(lease, 55) == 5
+    assert len(catalog.views.refreshes("rare")) == 1
+    assert [record.vn for record in catalog.views.newest_refreshes(100)] == [*range(62, 7, -1), 2]
 
 
 def test_what_is_not_finished_is_not_forgotten(catalog: Catalog, url: str, maintain: Callable[..., Lease]) -> None:

@@ -12,7 +12,8 @@ from sqlalchemy import Select, Table, and_, delete, func, select
 
 from matview.catalog import codec, schema
 from matview.catalog.freshness import Freshness
-from matview.catalog.records import CatalogChanges, Edge, LogEntry, RefreshRecord, ViewRecord
+from matview.catalog.lease import fenced
+from matview.catalog.records import CatalogChanges, Edge, Lease, LogEntry, RefreshRecord, ViewRecord
 from matview.catalog.sources import feeding
 from matview.catalog.store import Reading, Store, Writing
 from matview.catalog.version import version_row
@@ -59,6 +60,17 @@ class Views:
         newest = select(schema.refresh).order_by(schema.refresh.c.vn.desc(), schema.refresh.c.name_folded).limit(limit)
         rows = self._store.read(lambda reading: reading.rows(newest))
         return tuple(codec.refresh_record(row) for row in rows)
+
+    def prune(self, lease: Lease, keep: int) -> int:
+        """Forget what refreshes cost, but for the newest `keep` of each view; how many."""
+        return fenced(self._store, lease, lambda writing: _prune(writing, max(keep, _REFRESHES_KEPT)))
+
+
+def _prune(writing: Writing, keep: int) -> int:
+    newer = schema.refresh.alias()
+    later = and_(newer.c.name_folded == schema.refresh.c.name_folded, newer.c.vn > schema.refresh.c.vn)
+    count = select(func.count()).select_from(newer).where(later).correlate(schema.refresh).scalar_subquery()
+    return writing.change(delete(schema.refresh).where(count >= keep))
 
 
 def _graph(reading: Reading) -> tuple[dict[int, ViewRecord], tuple[Edge, ...]]:

@@ -102,13 +102,17 @@ class WorkingTables:
 
     def replace(self, old: Working) -> Working:
         """An empty table in place of another, of the same name, schema and meaning: readers of before keep the old."""
-        record = self._runtime.catalog.tables.by_id(old.table.id)
-        properties = dict(record.properties) if record else {}
+        properties = self.properties(old)
         self.drop(old.table.name)
         new = self.create(old.table.name, old.table.schema, properties)
         if old.view is not None:
             new.view = replace(old.view, table_id=new.table.id)
         return new
+
+    def properties(self, working: Working) -> dict[str, object]:
+        """What was said of a table beside its columns."""
+        said = working.created or self._runtime.catalog.tables.by_id(working.table.id)
+        return dict(said.properties) if said else {}
 
     def owned(self, view_id: int) -> list[Working]:
         """The hidden views that serve a view."""

@@ -26,6 +26,8 @@ from matview.storage.table import VersionedTable
 
 HISTORY_KEPT = 10_000
 """How many transactions, and how many sessions that have ended, are remembered."""
+REFRESHES_KEPT = 500
+"""How many refreshes of each view are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class _Collector:
         tables = self._remove_tables(horizon)
         self._catalog.sessions.prune(self._lease, HISTORY_KEPT)
         self._catalog.transactions.prune(self._lease, HISTORY_KEPT)
+        self._catalog.views.prune(self._lease, REFRESHES_KEPT)
         return Collected(horizon, tuples, files, tables)
 
     def _remove_noted(self) -> int:

@@ -51,8 +51,7 @@ def alter(context: Context, statement: st.AlterView) -> str:
     refuse_if_read(context.graph, old.table.name)
     assert old.view is not None
     prepare(context, statement.query)
-    record = context.runtime.catalog.tables.by_id(old.table.id)
-    properties = dict(record.properties) if record else {}
+    properties = context.tables.properties(old)
     _drop_all(context, old)
     context.note_definition()
     parts, reason = defined(context.lookup, statement.name, statement.query, statement.columns, old.view.policy)
