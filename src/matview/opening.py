@@ -138,13 +138,18 @@ def _is_empty(root: str) -> bool:
     return set(_directory(root).names()) <= _LEFTOVERS
 
 
+def _absolute(root: str) -> str:
+    """A path in full, since it may be another directory that one is in; a URL as it is."""
+    return root if "://" in root else str(Path(root).resolve())
+
+
 def _no_warehouse(root: str) -> NotAWarehouse:
     names = _directory(root).names()
     if MARKER in names:
         elsewhere = "give its URL: catalog='postgresql://...', --catalog, or MATVIEW_CATALOG"
         return NotAWarehouse(f"the catalog of the warehouse {root} is not in its directory", help=elsewhere)
     if set(names) <= _LEFTOVERS:
-        return NotAWarehouse(f"there is no warehouse at {root}")
+        return NotAWarehouse(f"there is no warehouse at {_absolute(root)}")
     return NotAWarehouse(f"{root} holds something, and it is no warehouse (there is no catalog in it)")
 
 

@@ -245,7 +245,7 @@ class Warehouse:
         self,
         name: str,
         url: str,
-        tables: Sequence[str] | Mapping[str, str],
+        tables: str | Sequence[str] | Mapping[str, str],
         *,
         replicate: bool | Collection[str] = True,
         mode: Consistency = "strong",
@@ -260,7 +260,8 @@ class Warehouse:
         password belongs into the environment or a file (`?password_env=NAME`, `?password_file=PATH`): one in the URL
         is not kept.
         """
-        named = tables if isinstance(tables, Mapping) else {table: prefix + split(table)[-1] for table in tables}
+        listed = [tables] if isinstance(tables, str) else tables
+        named = listed if isinstance(listed, Mapping) else {table: prefix + split(table)[-1] for table in listed}
         copied = frozenset(replicate if not isinstance(replicate, bool) else named if replicate else ())
         if copied - named.keys():
             raise SourceTableUnknown(f"{min(copied - named.keys())} is not among the tables of source {name}")

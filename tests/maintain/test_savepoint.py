@@ -137,7 +137,7 @@ def test_every_remedy_can_be_run_as_it_is_printed(shop: matview.Warehouse) -> No
         for statement in remedy.removeprefix("in one transaction, ").split("; "):
             if statement.endswith(" ..."):
                 statement = create
-            tx.sql(statement.replace("AS SELECT ...", "AS SELECT count(*) AS n"))
+            tx.sql(statement.replace(" ... AS", " AS").replace("AS SELECT ...", "AS SELECT count(*) AS n"))
         if "CREATE" not in remedy:
             tx.sql(create)
         tx.commit()

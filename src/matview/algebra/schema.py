@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from matview.errors import BadDefinition
 from matview.remembered import cached_property
+from matview.spelling import meant
 
 RESERVED_PREFIX = "__"
 
@@ -56,7 +57,8 @@ class Schema:
             raise BadDefinition(f"two columns have the name {twice[0]!r} (case does not tell names apart)")
         for name in self.key:
             if name not in self.names:
-                raise BadDefinition(f"key column {name!r} is no column of the table")
+                known = meant(name, self.names) or f"columns: {', '.join(self.names)}"
+                raise BadDefinition(f"key column {name!r} is no column of the table", help=known)
         if len(set(self.key)) != len(self.key):
             raise BadDefinition("a column stands twice in the key")
 

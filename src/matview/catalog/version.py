@@ -44,7 +44,9 @@ def write_versions(writing: Writing, n: int) -> VersionState:
     return version_state(writing)
 
 
-def check_versions(n: int) -> None:
+def check_versions(n: object) -> None:
+    if not isinstance(n, int):
+        raise BadSetting(f"the number of versions is a whole number, not {n!r}")
     if n < LEAST_VERSIONS:
         raise BadSetting(f"a warehouse keeps at least {LEAST_VERSIONS} versions, not {n}")
     if n > MOST_VERSIONS:  # each is a set of columns beside every tuple, for good

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import shlex
 import socket
 from typing import Annotated
 
@@ -40,7 +41,8 @@ def open_session(
     with where.open_catalog() as catalog:
         made = _opened(catalog, grain, life) or _opened_after_refresh(where, grain, life)
     say(made.id)
-    note(f"it reads version {made.version} and lives for {shown(made.ttl)}: matview sql --session {made.id}")
+    used = f"matview sql -w {shlex.quote(where.root)} --session {made.id}"
+    note(f"it reads version {made.version} and lives for {shown(made.ttl)}: {used}")
 
 
 def _opened(catalog: Catalog, grain: Grain, life: float) -> SessionRecord | None:

@@ -138,8 +138,10 @@ def _statement(name: str, clauses: list[str], is_table: bool, is_new: bool) -> s
     if is_table:
         return f"CREATE TABLE {quoted(name)} (...), without a viewgroup"
     if is_new:
-        said = (clause.replace("SET VIEWGROUP", "IN VIEWGROUP").removeprefix("SET ") for clause in clauses)
-        return " ".join([f"CREATE MATERIALIZED VIEW {quoted(name)}", *(said if clauses else ["..."])])
+        said = [clause.replace("SET VIEWGROUP", "IN VIEWGROUP").removeprefix("SET ") for clause in clauses]
+        query = [clause for clause in said if clause.startswith("AS ")]
+        others = [clause for clause in said if clause not in query]
+        return " ".join([f"CREATE MATERIALIZED VIEW {quoted(name)}", *others, "...", *query])
     return f"ALTER MATERIALIZED VIEW {quoted(name)} {', '.join(clauses)}"
 
 

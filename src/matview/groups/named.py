@@ -40,7 +40,7 @@ def refuse_if_read(graph: Graph, name: str) -> None:
         names = [quoted(view) for view in graph.order if view in below]
         raise UnsupportedStatement(
             f"{name} is read by {', '.join(names)}",
-            help=f"DROP MATERIALIZED VIEW {names[-1]} first, or write CASCADE behind DROP",
+            help=f"drop {', '.join(reversed(names))} first, or all of them at once: DROP ... {quoted(name)} CASCADE",
         )
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterable, Sequence
 
 from matview.catalog.catalog import Catalog
 from matview.errors import UnknownTable
-
-SUGGESTED = 3
+from matview.spelling import meant
 
 
 def unknown_view(
@@ -19,7 +17,7 @@ def unknown_view(
     wanted = "materialized view" if groups is None else "materialized view or viewgroup"
     what = f"{name} is a table, not a {wanted}" if is_table else f"there is no {wanted} {name!r}"
     known = [*sorted(views), *sorted(groups or ())]
-    return UnknownTable(what, help=_suggestion(name, {one.casefold(): one for one in known}))
+    return UnknownTable(what, help=meant(name, known) or _listed(known))
 
 
 def view_names(catalog: Catalog, version: int) -> list[str]:
@@ -28,10 +26,5 @@ def view_names(catalog: Catalog, version: int) -> list[str]:
     return [table.name for table in catalog.tables.live(version) if table.id in views and not table.is_hidden]
 
 
-def _suggestion(name: str, views: Mapping[str, str]) -> str:
-    meant = get_close_matches(name.casefold(), views, n=SUGGESTED)
-    if meant:
-        return f"did you mean {' or '.join(views[near] for near in meant)}?"
-    return (
-        f"there are: {', '.join(views.values())}" if views else "there are no views; CREATE MATERIALIZED VIEW makes one"
-    )
+def _listed(views: Sequence[str]) -> str:
+    return f"there are: {', '.join(views)}" if views else "there are no views; CREATE MATERIALIZED VIEW makes one"

@@ -86,7 +86,7 @@ class WorkingTables:
     def create(self, name: str, schema: Schema, properties: Mapping[str, object]) -> Working:
         """A new table, which is there from the commit on; the name may be that of one dropped before."""
         if name in self:
-            raise TableExists(f"there is a table {name!r} already")
+            raise _taken(self[name])
         new = NewTable(
             self._runtime.catalog.tables.reserve(self._lease),
             name,
@@ -163,6 +163,16 @@ class WorkingTables:
         working.dropped = True
         self._dropped.append(self._live.pop(name.casefold()))
         return working
+
+
+def _taken(there: Working) -> TableExists:
+    name = there.table.name
+    if there.view is None:
+        return TableExists(f"there is a table {name!r} already")
+    return TableExists(
+        f"there is a materialized view {name!r} already",
+        help="choose another name, DROP MATERIALIZED VIEW first, or write CREATE MATERIALIZED VIEW IF NOT EXISTS",
+    )
 
 
 def storable(runtime: Runtime, schema: Schema) -> Schema:

@@ -48,7 +48,7 @@ INSTEAD: dict[tuple[type[exp.Expr], str], str] = {
     (exp.Delete, "using"): "use MERGE INTO ... USING ... WHEN MATCHED THEN DELETE",
     (exp.Insert, "overwrite"): "TRUNCATE TABLE, then INSERT INTO, in one transaction",
     (exp.Insert, "where"): "DELETE FROM ... WHERE, then INSERT INTO, in one transaction",
-    (exp.Create, "expression"): "CREATE TABLE with its columns, then INSERT INTO ... SELECT",
+    (exp.Create, "expression"): "CREATE MATERIALIZED VIEW ... AS; or CREATE TABLE, then INSERT INTO ... SELECT",
     (exp.Create, "replace"): "DROP TABLE IF EXISTS, then CREATE TABLE",
 }
 

@@ -13,6 +13,7 @@ from matview.catalog.catalog import Catalog
 from matview.catalog.records import TableRecord
 from matview.errors import UnknownTable
 from matview.settings import Settings
+from matview.spelling import meant
 from matview.sql.parse import place_of
 from matview.storage.engine import Engine
 from matview.storage.tables import OpenTables
@@ -35,9 +36,15 @@ class Runtime:
         name = reference.name
         record = None if reference.db else self.catalog.tables.find(name, version)
         if record is None:
-            known = ", ".join(sorted(t.name for t in self.catalog.tables.live(version))) or "none"
-            shown = reference.sql("spark") if reference.db else name
-            raise UnknownTable(
-                f"there is no table {shown!r} at version {version}", where=place_of(reference), help=f"tables: {known}"
-            )
+            raise self._unknown(reference, version)
         return record
+
+    def _unknown(self, reference: exp.Table, version: int) -> UnknownTable:
+        """Misspelt, not there yet, or not there any more."""
+        known = sorted(table.name for table in self.catalog.tables.live(version) if not table.is_hidden)
+        shown = reference.sql("spark") if reference.db else reference.name
+        elsewhere = any(table.name.casefold() == reference.name.casefold() for table in self.catalog.tables.all())
+        when = f" at version {version}" if elsewhere and not reference.db else ""
+        listed = f"tables: {', '.join(known) or 'none'}"
+        close = None if reference.db else meant(reference.name, known)
+        return UnknownTable(f"there is no table {shown!r}{when}", where=place_of(reference), help=close or listed)
