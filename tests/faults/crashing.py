@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import sys
+from contextlib import closing
+from pathlib import Path
 
 from tests import lent
 
@@ -26,6 +29,7 @@ def main(path: str, fatal: str, how: str) -> None:
         print(name, flush=True)
         if name == fatal and name not in reached:
             reached.add(name)
+            _between_writes(path)
             os.kill(os.getpid(), signal.Signals[f"SIG{how}"])
 
     warehouse = matview.open(path, spark=lent.borrowed(), settings=FOLDING)
@@ -36,6 +40,13 @@ def main(path: str, fatal: str, how: str) -> None:
             tx.sql("INSERT INTO b VALUES (3, 3)")
     except matview.MatviewError as error:
         print(error.code, flush=True)
+
+
+def _between_writes(path: str) -> None:
+    """A thread keeps the lease alive: one that is stopped within its write would lock the catalog for everybody."""
+    with closing(sqlite3.connect(Path(path) / "catalog.sqlite", timeout=10, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
 
 
 if __name__ == "__main__":
