@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from matview.algebra.nodes import WEIGHT, Change, Node, Scan, Stored
-from matview.local.kinds import BIGINT, Kind, NotLocal, kind_of
+from matview.local.kinds import BIGINT, UNKNOWN, Kind, NotLocal, kind_of
 from matview.local.relations import Rows, Wanted, evaluated
 from matview.sql.render import Name
 
@@ -74,4 +74,6 @@ def rows_at_hand(connection: duckdb.DuckDBPyConnection, name: Name, node: Node, 
         found = evaluated(node, OfDuck(connection, name, large))
     except NotLocal:
         return None
+    if UNKNOWN in found.kinds:
+        return None  # nothing that is stored has no type
     return [tuple(_shown(value, kind) for value, kind in zip(row, found.kinds, strict=True)) for row in found.rows]

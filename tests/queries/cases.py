@@ -19,7 +19,8 @@ from sqlglot import exp
 from tests.delta.harness import Bag, Duck, Row, added, after, bag, duck_type, summed, weighed
 from tests.plan.sites.asking import Asking
 
-from matview.algebra.nodes import Change, Node, Scan, Stored, tables, walk
+from matview.algebra.keys import key_of
+from matview.algebra.nodes import Change, Node, Scan, Stored, Window, tables, walk
 from matview.algebra.passes import normalised
 from matview.algebra.schema import Field
 from matview.delta import change
@@ -113,6 +114,12 @@ class Prepared:
         remote = random.sample(read, random.randint(1, len(read))) if read else []
         return {table: random.choice("ef") for table in remote}
 
+    @cached_property
+    def is_left_open(self) -> bool:
+        """Several windows look at rows that may be equal: which is which, SQL leaves open and the lowering settles."""
+        over = [node for node in walk(self.lowered) if isinstance(node, Window) and key_of(node.input) is None]
+        return len(over) > 1
+
     def operators(self) -> Counter[str]:
         return Counter(type(node).__name__ for node in walk(self.lowered))
 
@@ -179,6 +186,8 @@ def check_text(prepared: Prepared, loaded: Loaded) -> bool:
     """The lowered query gives what the text gives, normalising changes nothing. False: DuckDB cannot run the text."""
     lowered, original = loaded.bag(prepared.lowered_sql), _original(prepared, loaded)
     if original is not None and original != lowered:
+        if prepared.is_left_open:
+            return False
         raise Broken("lowering", _differing(original, lowered))
     if (plain := loaded.bag(prepared.old_sql)) != lowered:
         raise Broken("normalising", _differing(lowered, plain))

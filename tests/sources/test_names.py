@@ -30,6 +30,6 @@ def test_what_is_no_name(text: str) -> None:
         split(text)
 
 
-@given(st.lists(st.text(min_size=1), min_size=1, max_size=3))
+@given(st.lists(st.text("ab.\"'` \\é漢😀\n", min_size=1), min_size=1, max_size=3))
 def test_any_name_there_and_back(parts: list[str]) -> None:
     assert split(joined(*parts)) == tuple(parts)

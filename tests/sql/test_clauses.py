@@ -144,3 +144,9 @@ def test_other_types_stay_what_they_are() -> None:
 def test_a_table_has_one_key(rest: str) -> None:
     with pytest.raises(BadDefinition, match="one PRIMARY KEY"):
         parse_one(f"CREATE TABLE t (a INT PRIMARY KEY, {rest})")
+
+
+@pytest.mark.parametrize("text", ["UPDATE t", "UPDATE t SET", "CREATE TABLE z (a DECIMAL(12,``))", "SELECT '\ud800'"])
+def test_half_a_statement_is_a_syntax_error(text: str) -> None:
+    with pytest.raises(SqlSyntaxError):
+        parse(text)

@@ -117,6 +117,8 @@ def group_sentence(group: GroupStatus, now: float) -> str:
         return f"{group.name}: no views"
     parts = [f"state of {clock(group.state_at, now)}"]
     parts.append(f"{shown(group.behind)} behind" if group.behind else "up to date")
+    if group.held_back:
+        parts[-1] += f" but for {', '.join(group.held_back)} (held back by a stopped table: `matview source list`)"
     if group.due_at is None:
         parts.append("refreshed on demand")
     else:

@@ -35,9 +35,9 @@ from matview.local.aggregates import aggregated
 from matview.local.kinds import Kind, NotLocal, Value, kind_of, normal, widest
 from matview.local.scalars import Row, Scope, scalar
 
-MOST_ROWS = 5_000
+MOST_ROWS = 50_000
 """More rows than these at any place are for Spark."""
-MOST_PAIRS = 40 * MOST_ROWS
+MOST_PAIRS = 10 * MOST_ROWS
 """So are more pairs of rows that a join has to look at."""
 
 
@@ -216,7 +216,8 @@ def _all_filtered(given: Rows, conditions: Iterable[exp.Expr]) -> Rows:
 def _projected(given: Rows, outputs: Sequence[tuple[str, exp.Expr]]) -> Rows:
     scope = given.scope
     made = [scalar(expression, scope) for _, expression in outputs]
-    rows = [tuple(one.of(row) for one in made) for row in given.rows]
+    values = [one.of for one in made]
+    rows = [tuple([of(row) for of in values]) for row in given.rows]
     return Rows(tuple(name for name, _ in outputs), tuple(one.kind for one in made), rows)
 
 
@@ -265,7 +266,7 @@ def _grouped(given: Rows, keys: Sequence[str], aggregates: Sequence[tuple[str, e
     places = [given.names.index(key) for key in keys]
     groups: dict[Row, list[Row]] = {} if keys else {(): []}
     for row in given.rows:
-        groups.setdefault(tuple(normal(row[p]) for p in places), []).append(row)
+        groups.setdefault(tuple([normal(row[p]) for p in places]), []).append(row)
     scope = given.scope
     made = [aggregated(expression, scope) for _, expression in aggregates]
     rows = [(*key, *(one.of(members) for one in made)) for key, members in groups.items()]
@@ -312,20 +313,25 @@ class _Match:
         pairs = [(p, c) for c in self.on if (p := _equated(c, self.left.names, self.right.names)) is not None]
         mine = [self.left.names.index(pair[0]) for pair, _ in pairs]
         theirs = [self.right.names.index(pair[1]) for pair, _ in pairs]
+        needed = [place for place, (_, condition) in enumerate(pairs) if isinstance(condition, exp.EQ)]
         known: dict[Row, list[Row]] = {}
         for row in self.right.rows:
-            known.setdefault(tuple(normal(row[p]) for p in theirs), []).append(row)
-        holds = [scalar(condition, self._scope).of for condition in self.on]
+            known.setdefault(tuple([normal(row[p]) for p in theirs]), []).append(row)
+        looked_up = {id(condition) for _, condition in pairs}
+        holds = [scalar(condition, self._scope).of for condition in self.on if id(condition) not in looked_up]
 
         looked_at = 0
 
         def found(row: Row) -> list[Row]:
             nonlocal looked_at
-            near = known.get(tuple(normal(row[p]) for p in mine), [])
+            wanted = [normal(row[p]) for p in mine]
+            if any(wanted[place] is None for place in needed):
+                return []
+            near = known.get(tuple(wanted), [])
             looked_at += len(near)
             if looked_at > MOST_PAIRS:
                 raise NotLocal("many pairs of rows")
-            return [other for other in near if all(hold((*row, *other)) for hold in holds)]
+            return [other for other in near if all(hold((*row, *other)) for hold in holds)] if holds else near
 
         return found
 

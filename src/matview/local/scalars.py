@@ -50,9 +50,13 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where the columns are in a row, and of which kind they are."""
+    """Where the columns are in a row, and of which kind they are.
+
+    `tests` has the conditions of CASE that were met so far, where many expressions of one row have them in common.
+    """
 
     columns: Mapping[Name, tuple[int, Kind]]
+    tests: dict[exp.Expr, Function] | None = None
 
     @classmethod
     def of(cls, names: Sequence[str], kinds: Sequence[Kind]) -> Scope:
@@ -263,7 +267,7 @@ def _case(expression: exp.Case | exp.If, scope: Scope) -> Scalar:
     whens = expression.args["ifs"] if isinstance(expression, exp.Case) else [expression]
     otherwise = expression.args.get("default" if isinstance(expression, exp.Case) else "false")
     subject = expression.this if isinstance(expression, exp.Case) else None
-    tests = [_truth(_equal(subject, w.this) if subject else w.this, scope) for w in whens]
+    tests = [_test(_equal(subject, w.this) if subject else w.this, scope) for w in whens]
     branches = [_branch(w.args["true"], scope) for w in whens] + [_branch(otherwise or exp.null(), scope)]
     kinds = [branch.kind for branch in branches]
     kind = UNKNOWN if UNKNOWN in kinds else widest(*kinds)
@@ -276,6 +280,29 @@ def _case(expression: exp.Case | exp.If, scope: Scope) -> Scalar:
         return chosen[-1](row)
 
     return Scalar(kind, of)
+
+
+def _test(expression: exp.Expr, scope: Scope) -> Function:
+    """Computed once for each row, if the scope says so."""
+    if scope.tests is None:
+        return _truth(expression, scope)
+    if expression not in scope.tests:
+        scope.tests[expression] = _once(_truth(expression, scope))
+    return scope.tests[expression]
+
+
+def _once(function: Function) -> Function:
+    """The same for a row that is asked about again at once."""
+    last: Row | None = None
+    value: Value = None
+
+    def of(row: Row) -> Value:
+        nonlocal last, value
+        if row is not last:
+            value, last = function(row), row
+        return value
+
+    return of
 
 
 def _branch(expression: exp.Expr, scope: Scope) -> Scalar:

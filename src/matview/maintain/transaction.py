@@ -170,20 +170,20 @@ class MaintenanceTransaction:
     def _context(self) -> Context:
         return Context(self.runtime, self.version, self.tables, self._notes, self.query, self._definitions, self.remote)
 
-    def insert(self, table: str, rows: DataFrame) -> Outcome:
+    def insert(self, table: str, rows: DataFrame | pa.Table) -> Outcome:
         """Rows to add; columns are matched by name, those left out are null."""
         with self._statement("running a statement"):
-            return self._done(statements.insert_rows(self._changeable(table), rows))
+            return self._done(statements.insert_rows(self._changeable(table), self.runtime.engine.frame(rows)))
 
-    def delete(self, table: str, rows: DataFrame) -> Outcome:
+    def delete(self, table: str, rows: DataFrame | pa.Table) -> Outcome:
         """Rows to delete: the key's columns, or all of them. Each must be there."""
         with self._statement("running a statement"):
-            return self._done(statements.delete_rows(self._changeable(table), rows))
+            return self._done(statements.delete_rows(self._changeable(table), self.runtime.engine.frame(rows)))
 
-    def apply(self, table: str, changes: DataFrame) -> Outcome:
+    def apply(self, table: str, changes: DataFrame | pa.Table) -> Outcome:
         """A signed bag: the columns and `weight` (or `__weight`), positive for rows that come, negative for others."""
         with self._statement("running a statement"):
-            return self._done(statements.apply_changes(self._changeable(table), changes))
+            return self._done(statements.apply_changes(self._changeable(table), self.runtime.engine.frame(changes)))
 
     # what sources give ------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ class GroupStatus:
     """`state` is the version of the base tables that the group shows, `state_at` when it was the newest (seconds).
 
     `behind`: how old that is, in seconds, 0 while nothing newer is there. `due_at`: when the schedule asks for the next
-    refresh, None if it never does; in the past if it is overdue. A group without views shows no state.
+    refresh, None if it never does; in the past if it is overdue. A group without views shows no state. `held_back`: the
+    views that stay as they are, since a table that they are derived from is stopped.
     """
 
     name: str
@@ -29,6 +30,7 @@ class GroupStatus:
     behind: float
     due_at: float | None
     comment: str | None = None
+    held_back: tuple[str, ...] = ()
 
     @property
     def row(self) -> tuple[object, ...]:
@@ -42,7 +44,7 @@ def groups_of(catalog: Catalog) -> list[GroupStatus]:
     assignment, standing = assigned(catalog.groups.graph()), catalog.groups.standing()
     refreshed = {state.group: state.refreshed_at for state in catalog.groups.states()}
     comments = {group.name: group.comment for group in catalog.groups.declared()}
-    now = standing.newest.time
+    now, held = standing.newest.time, _held_back(catalog)
     found = []
     for name, group in sorted(assignment.groups.items(), key=lambda item: (item[0] != BASE, item[0].casefold())):
         known = name == BASE or name in standing.groups
@@ -61,6 +63,17 @@ def groups_of(catalog: Catalog) -> list[GroupStatus]:
                 behind=standing.behind(name, now).total_seconds() if known else 0.0,
                 due_at=None if due is None else due.timestamp(),
                 comment=comments.get(name),
+                held_back=tuple(view for view in views if view in held),
             )
         )
     return found
+
+
+def _held_back(catalog: Catalog) -> frozenset[str]:
+    fresh = catalog.views.freshness()
+    held = fresh.held_back()
+    return (
+        frozenset(table.name for table in catalog.tables.live(fresh.current_vn) if table.id in held)
+        if held
+        else frozenset()
+    )

@@ -31,11 +31,22 @@ _SET_VERSIONS = re.compile(r"^\s*WAREHOUSE\s+SET\s+VERSIONS\s*=?\s*(\d+)\s*$", r
 
 def parse(text: str, source: str = "<sql>") -> tuple[st.Statement, ...]:
     """Every statement of a text, in order."""
+    refuse_half_characters(text)
     try:
         with refusing_depth():
             return tuple(_parse_piece(piece, source) for piece in split(text))
     except (ParseError, TokenError) as error:
         raise _syntax_error(error, source) from None
+    except ValueError as error:  # the parser's own, for names that are none
+        raise SqlSyntaxError(str(error)) from None
+
+
+def refuse_half_characters(text: str) -> None:
+    """No database takes half of a surrogate pair for a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SqlSyntaxError(f"{text[error.start]!r} is no character") from None
 
 
 def _parse_piece(piece: Piece, source: str) -> st.Statement:
@@ -320,6 +331,10 @@ def _assignments(items: list[exp.Expr], alias: str, source: str) -> Mapping[str,
 
 def _update(tree: exp.Update, source: str) -> st.Update:
     name, alias = _target(tree.this, source)
+    if not tree.expressions:
+        raise SqlSyntaxError(
+            "UPDATE sets nothing", where=place_of(tree.this, source), help="UPDATE t SET c = 1 WHERE ..."
+        )
     assignments = _assignments(tree.expressions, alias, source)
     if isinstance(assignments, st.SetAll):
         raise unsupported(tree, source)

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 from sqlglot import exp
 
-from matview.errors import BadDefinition
+from matview.errors import BadDefinition, TypeMismatch
 from matview.spark.errors import translated
 from matview.spark.session import ADAPTIVE, OWN
 from matview.storage.files import Files
@@ -118,6 +118,15 @@ class Engine:
     def local(self, rows: pa.Table, struct: StructType) -> DataFrame:
         """Rows of the driver, which stand in the plan itself."""
         return self.spark.createDataFrame(rows, struct)
+
+    def frame(self, rows: object) -> DataFrame:
+        """Rows that a user gives, as a data frame."""
+        if isinstance(rows, DataFrame):
+            return rows
+        if isinstance(rows, pa.Table) or type(rows).__module__.partition(".")[0] == "pandas":
+            return self.spark.createDataFrame(rows)
+        given = f"{type(rows).__name__} {rows!r:.40}"
+        raise TypeMismatch(f"rows are a Spark DataFrame, a pyarrow Table or a pandas DataFrame; this is {given}")
 
     def _scan_level(self, files: Files, data: Sequence[DataFile], struct: StructType, level: Level) -> DataFrame | None:
         paths = [files.spark_uri(f.path) for f in data if f.level is level]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -24,18 +26,25 @@ from matview.versions.tuples import Operation
 
 Wanted = Mapping[str, pa.Array]
 """Values by column; of no column, everything is wanted."""
-MOST_LOOKED_THROUGH = 10_000_000
-"""Values, in the columns that are looked up by and in the row groups that have those wanted."""
+MOST_LOOKED_THROUGH = 120_000_000
+"""Values, in the columns that are looked up by and in the row groups that have those wanted: a second or two."""
+AT_ONCE = 2
+"""So many files are looked through at a time, and the columns of each side by side."""
 MOST_HIDING = 200_000
 """Tuples in the overlay."""
 
 
 def looked_up(
-    table: VersionedTable, files: Sequence[DataFile], columns: Sequence[str], wanted: Wanted
+    table: VersionedTable,
+    files: Sequence[DataFile],
+    columns: Sequence[str],
+    wanted: Wanted,
+    most: int = MOST_LOOKED_THROUGH,
 ) -> pa.Table | None:
     """The newest state of each tuple that has one of the values wanted in every column named; void ones are left out.
 
-    The columns come in stored order, with `__rid`, `__vn1` and `__op1` among them.
+    The columns come in stored order, with `__rid`, `__vn1` and `__op1` among them. If more than `most` states have the
+    values, that is much, too.
     """
     layout = table.layout
     asked = {*columns, *wanted, RID, layout.vn(1), layout.op(1)}
@@ -45,7 +54,7 @@ def looked_up(
         return None
     if not all(map(len, wanted.values())):
         return schema.empty_table()
-    look = _Look(table, schema, wanted)
+    look = _Look(table, schema, wanted, most)
     base, later = look.among(f for f in files if f.level is Level.BASE), look.among(overlay)
     if base is None or later is None:
         return None
@@ -67,30 +76,50 @@ def _newest(table: VersionedTable, base: pa.Table, later: pa.Table, overlay: Seq
     return pa.concat_tables([shown, later.filter(pa.array(keep, pa.bool_()))])
 
 
-class _Look:
-    """A look through files for values of some columns; what it reads is counted."""
+@dataclass(frozen=True)
+class _Candidate:
+    """A file, and the row groups of it that may have the values."""
 
-    def __init__(self, table: VersionedTable, schema: pa.Schema, wanted: Wanted) -> None:
+    file: DataFile
+    footer: pq.FileMetaData
+    groups: Sequence[int]
+
+    def rows(self, group: int) -> int:
+        return int(self.footer.row_group(group).num_rows)
+
+
+class _Look:
+    """A look through files for values of some columns, those first that tell most; what it reads is counted."""
+
+    def __init__(self, table: VersionedTable, schema: pa.Schema, wanted: Wanted, most: int) -> None:
         self._table = table
         self._schema = schema
-        self._wanted = wanted
+        self._wanted = dict(sorted(wanted.items(), key=lambda item: -len(item[1])))
         self._sorted = {name: known for name, values in wanted.items() if (known := _sorted(values)) is not None}
         self._left = MOST_LOOKED_THROUGH
+        self._found_left = most
 
     def among(self, files: Iterable[DataFile]) -> pa.Table | None:
         """The stored states with the values; None if that is to read too much."""
-        found = [self._schema.empty_table()]
-        for file in files:
-            footer = self._table.footer(file.path)
-            groups = self._groups(footer)
-            if not groups:
-                continue
-            with translated_storage(f"reading {file.path}"), self._table.files.input(file.path) as stream:
-                parts = self._of_groups(pq.ParquetFile(stream, metadata=footer), groups)
-            if parts is None:
-                return None
-            found += parts
-        return pa.concat_tables(found)
+        places = [place for file in files if (place := self._candidate(file)).groups]
+        if self._expected(places) > self._left:
+            return None
+        with ThreadPoolExecutor(AT_ONCE, "matview-lookup") as pool:
+            found = list(pool.map(self._of_file, places)) if len(places) > 1 else [self._of_file(p) for p in places]
+        parts = [part for part in found if part is not None]
+        return pa.concat_tables([self._schema.empty_table(), *parts]) if len(parts) == len(found) else None
+
+    def _candidate(self, file: DataFile) -> _Candidate:
+        footer = self._table.footer(file.path)
+        return _Candidate(file, footer, self._groups(footer))
+
+    def _expected(self, places: Sequence[_Candidate]) -> float:
+        """How many values there are to read, if each of those wanted is in one row group."""
+        sizes = [place.rows(group) for place in places for group in place.groups]
+        if not sizes:
+            return 0.0
+        hit = min([len(sizes), *map(len, self._wanted.values())])
+        return sum(sizes) * (len(self._wanted) + len(self._schema) * hit / len(sizes))
 
     def _groups(self, footer: pq.FileMetaData) -> list[int]:
         """The row groups that may have the values, by their bounds."""
@@ -111,33 +140,48 @@ class _Look:
         values = self._sorted[name]
         return bisect_left(values, least) < bisect_right(values, greatest)
 
-    def _of_groups(self, file: pq.ParquetFile, groups: Sequence[int]) -> list[pa.Table] | None:
-        found = []
-        for group in groups:
-            rows = file.metadata.row_group(group).num_rows
-            if not self._may_read(rows * len(self._wanted)):
-                return None
-            hits = self._hits(file, group, rows)
-            if not hits.true_count:
-                continue
-            if not self._may_read(rows * len(self._schema)):
-                return None
-            found.append(shaped(self._read(file, group, self._schema.names), self._schema, rows).filter(hits))
-        return found
+    def _of_file(self, place: _Candidate) -> pa.Table | None:
+        found = [self._schema.empty_table()]
+        path = place.file.path
+        with translated_storage(f"reading {path}"), self._table.files.input(path) as stream:
+            file = pq.ParquetFile(stream, metadata=place.footer)
+            for group in place.groups:
+                part = self._of_group(file, group, place.rows(group))
+                if part is None:
+                    return None
+                found.append(part)
+        return pa.concat_tables(found)
+
+    def _of_group(self, file: pq.ParquetFile, group: int, rows: int) -> pa.Table | None:
+        if not self._may_read(rows * len(self._wanted)):
+            return None
+        hits = self._hits(file, group, rows)
+        if hits is not None and not len(hits):
+            return self._schema.empty_table()
+        if not (self._may_find(rows if hits is None else len(hits)) and self._may_read(rows * len(self._schema))):
+            return None
+        whole = shaped(self._read(file, group, self._schema.names), self._schema, rows)
+        return whole if hits is None else whole.take(hits)
 
     def _may_read(self, values: int) -> bool:
         self._left -= values
         return self._left >= 0
 
-    def _hits(self, file: pq.ParquetFile, group: int, rows: int) -> pa.BooleanArray:
-        """Which rows have one of the values in every column."""
-        names = list(self._wanted)
-        schema = pa.schema([self._schema.field(name) for name in names])
-        columns = shaped(self._read(file, group, names), schema, rows)
-        hits = pa.repeat(pa.scalar(True), rows)
+    def _may_find(self, rows: int) -> bool:
+        self._found_left -= rows
+        return self._found_left >= 0
+
+    def _hits(self, file: pq.ParquetFile, group: int, rows: int) -> pa.Array | None:
+        """Where the rows are that have one of the values in every column; None: everywhere."""
+        places = None
         for name, values in self._wanted.items():
-            hits = pc.and_(hits, pc.is_in(columns[name].combine_chunks(), values))
-        return hits
+            schema = pa.schema([self._schema.field(name)])
+            column = shaped(self._read(file, group, [name]), schema, rows)[name].combine_chunks()
+            there = pc.is_in(column if places is None else column.take(places), values)
+            places = pc.indices_nonzero(there) if places is None else places.filter(there)
+            if not len(places):
+                break
+        return places
 
     @staticmethod
     def _read(file: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.Table:

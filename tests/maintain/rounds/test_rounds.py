@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.sources.sqlite.lab import SqliteLab
 from tests.waiting import wait_until
 
 import matview
+from matview.cli.status import group_sentence
 from matview.errors import (
     BadDefinition,
     BadValue,
@@ -223,9 +225,11 @@ def test_drift_stops_a_table_and_its_views_and_nothing_else(
     assert rows(warehouse, "SELECT * FROM joined") == before, "it would show a state that the source never had"
     assert rows(warehouse, "SELECT n FROM counted WHERE city = 'Oslo'") == {(3,): 1}
     for text in ("REFRESH MATERIALIZED VIEW big", "CREATE MATERIALIZED VIEW v AS SELECT * FROM orders"):
-        with pytest.raises(SourceDrifted, match="source check till") as told:
+        with pytest.raises(SourceDrifted, match="source check till") as refused:
             warehouse.sql(text)
-        assert told.value.code == "MV706"
+        assert refused.value.code == "MV706"
+    told = [group_sentence(group, time.time()) for group in warehouse.viewgroups() if "big" in group.held_back]
+    assert [text for text in told if " but for " in text and "(held back by a stopped table" in text] == told != []
     assert [t.name for t in warehouse.catalog.sources.find("till").going] == ["heap"]
     assert {p.table for p in warehouse.check_source("till")} == {"orders"}
     with pytest.raises(SourceDrifted, match="other columns"):

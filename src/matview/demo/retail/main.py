@@ -143,11 +143,14 @@ class Performance:
             self.failures.append(str(error))
 
     def _stores(self, deadline: float) -> None:
+        """Sells; the first two are of each kind, so that every viewgroup has something to take over."""
+        count, sales = 2, self.shop.of_each_kind()
         while True:
-            count = self.shop.chance.randint(1, 6)
-            took = self._timed(self.updates, partial(self.warehouse.sql, self.shop.sales(count)))
+            took = self._timed(self.updates, partial(self.warehouse.sql, sales))
             self.board.tell("sale", f"{count} sold or brought back, both immediate views with it: {took:.2f} s")
             self._counter()
+            count = self.shop.chance.randint(1, 6)
+            sales = self.shop.sales(count)
             self.board.show(self.warehouse.viewgroups())
             if time.monotonic() >= deadline or self.failures:
                 return
@@ -172,11 +175,12 @@ class Performance:
             time.sleep(THINKING)
 
     def _schedule(self, deadline: float) -> None:
-        """Groups that are due are refreshed; at the end each of them has been, at least once."""
+        """Groups that are due are refreshed; at the end each of them has taken something over, at least once."""
         scheduler = Scheduler(self.warehouse, self._heard)
         while True:
             scheduler.round()
-            if time.monotonic() >= deadline and {tried.group for tried in self.refreshes} >= {"marketing", "daily"}:
+            moved = {tried.group for tried in self.refreshes if _is_new(tried)}
+            if self.failures or (time.monotonic() >= deadline and moved >= {"marketing", "daily"}):
                 return
             time.sleep(min(0.2, scheduler.pause()))
 
@@ -184,11 +188,10 @@ class Performance:
         self.refreshes.append(tried)
         if tried.error is not None:
             self.board.tell("refresh", f"{tried.group} has to wait: {tried.error.what}")
+        elif _is_new(tried):
+            self.board.tell("refresh", f"{tried.group} in {tried.seconds:.1f} s")
         else:
-            new = tried.outcome is not None and tried.outcome.version is not None
-            self.board.tell(
-                "refresh", f"{tried.group} in {tried.seconds:.1f} s" if new else f"{tried.group}: nothing new"
-            )
+            self.board.tell("refresh", f"{tried.group}: nothing new")
 
     def _ask(self, text: str) -> list[tuple[object, ...]]:
         found: list[tuple[object, ...]] = []
@@ -206,6 +209,10 @@ class Performance:
         work()
         into.append(time.perf_counter() - began)
         return into[-1]
+
+
+def _is_new(tried: Tried) -> bool:
+    return tried.outcome is not None and tried.outcome.version is not None
 
 
 # the last act: what every view shows ----------------------------------------------------------------------------------

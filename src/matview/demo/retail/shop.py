@@ -76,13 +76,20 @@ class Shop:
 
     def sales(self, count: int) -> str:
         """So many sales and returns; one in eight is a return, one in thirty is above 1,000."""
-        return "INSERT INTO sales VALUES " + ", ".join(self._sale() for _ in range(count))
+        return "INSERT INTO sales VALUES " + ", ".join(self._any_sale() for _ in range(count))
 
-    def _sale(self) -> str:
+    def of_each_kind(self) -> str:
+        """A return and a large sale: something new for every view."""
+        return f"INSERT INTO sales VALUES {self._sale('return', 1)}, {self._sale('sale', 60)}"
+
+    def _any_sale(self) -> str:
+        kind = "return" if self.chance.random() < 1 / 8 else "sale"
+        quantity = 40 if self.chance.random() < 1 / 30 else self.chance.randint(1, 4)
+        return self._sale(kind, quantity)
+
+    def _sale(self, kind: str, quantity: int) -> str:
         self.sold += 1
         chance = self.chance
-        kind = "return" if chance.random() < 1 / 8 else "sale"
-        quantity = 40 if chance.random() < 1 / 30 else chance.randint(1, 4)
         item = chance.randrange(ITEMS)
         amount = quantity * (20 + item)
         customer, store = chance.randrange(CUSTOMERS), chance.randrange(STORES)

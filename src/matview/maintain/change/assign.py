@@ -49,17 +49,22 @@ def check_assignable(source: t.DataType, target: t.DataType, column: str) -> Non
         )
 
 
+def is_sized(kind: str) -> bool:
+    """char(n) or varchar(n)."""
+    return _SIZED.match(kind) is not None
+
+
 def assigned_sql(sql: str, column: SchemaColumn) -> str:
     """The SQL of a value on its way into a column; too long a text for char(n) or varchar(n) fails."""
     sized = _SIZED.match(column.type)
     if not sized:
         return f"CAST({sql} AS {column.type})"
     limit = int(sized[2])
-    text = f"CAST({sql} AS string)"
-    fitting = text if sized[1] else f"rpad({text}, {limit}, ' ')"
     message = f"[MV204] a value is longer than the {limit} characters that column {column.name!r} takes"
+    fitting = "__v" if sized[1] else f"rpad(__v, {limit}, ' ')"
     quoted = message.replace("'", "\\'")
-    return f"CASE WHEN length({text}) > {limit} THEN raise_error('{quoted}') ELSE {fitting} END"
+    checked = f"CASE WHEN length(__v) > {limit} THEN raise_error('{quoted}') ELSE {fitting} END"
+    return f"element_at(transform(array(CAST({sql} AS string)), __v -> {checked}), 1)"  # computed once
 
 
 def conformed(rows: DataFrame, schema: Schema, struct: t.StructType, beside: Sequence[str] = ()) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -48,29 +48,29 @@ def _column(relation: str, name: str, kind: str) -> tuple[Name, Kind | None]:
 
 
 def computed(
-    sides: Sequence[Side], conditions: Iterable[str], columns: Mapping[str, str], schema: pa.Schema
+    sides: Sequence[Side], conditions: Iterable[exp.Expr], columns: Iterable[exp.Expr], schema: pa.Schema
 ) -> pa.Table | None:
-    """The columns, as SQL over the sides, of the rows for which all conditions hold; None if it is for Spark."""
+    """The columns, expressions over the sides, of the rows for which all conditions hold; None if it is for Spark."""
     try:
         scope = _scope(sides)
         rows: list[Row] = [tuple(chain.from_iterable(parts)) for parts in zip(*(s.rows for s in sides), strict=True)]
         for condition in conditions:
-            holds = scalar(_parsed(condition), scope).of
+            holds = scalar(condition, scope).of
             rows = [row for row in rows if holds(row)]
-        made = [scalar(expression, scope).of for expression in _selected(columns)]
-        return table_of([tuple(of(row) for of in made) for row in rows], schema)
+        made = [scalar(expression, scope).of for expression in columns]
+        return table_of([tuple([of(row) for of in made]) for row in rows], schema)
     except FOR_SPARK:
         return None
 
 
 def _scope(sides: Sequence[Side]) -> Scope:
     named = [column for side in sides for column in side.columns]
-    return Scope({name: (place, kind) for place, (name, kind) in enumerate(named) if kind is not None})
+    return Scope({name: (place, kind) for place, (name, kind) in enumerate(named) if kind is not None}, tests={})
 
 
-def _selected(columns: Mapping[str, str]) -> list[exp.Expr]:
-    """All of them parsed at once."""
-    return list(_parsed(f"SELECT {', '.join(columns.values())}").expressions)
+def expressions(texts: Iterable[str]) -> list[exp.Expr]:
+    """SQL as expressions, all of it parsed at once. They are shared: none may be changed."""
+    return list(_parsed(f"SELECT {', '.join(texts)}").expressions)
 
 
 @lru_cache(256)

@@ -19,10 +19,10 @@ from pyspark.sql.types import LongType, StructField, StructType
 from sqlglot import exp
 
 from matview.algebra.scalars import conjunction
-from matview.maintain.change.beside import Side, computed
+from matview.maintain.change.beside import Side, computed, expressions
 from matview.maintain.change.comparing import all_of, comparable, same_sql
 from matview.maintain.change.given import Extent, Given, extent, newest_states
-from matview.maintain.change.staged import RESTORE, STAGED_TYPES, Staged
+from matview.maintain.change.staged import RESTORE, Staged, staged_schema
 from matview.maintain.change.working import Working
 from matview.plan.narrow import LISTED, among
 from matview.storage.engine import Engine, small
@@ -39,7 +39,6 @@ from matview.versions.tuples import Operation
 NEW, MET = "__n", "__m"
 _AT = "__at"
 BULK_ROWS = 1_000_000
-MOST_LOOKED_UP = 5_000
 _NUMBERED = {Kind.INTEGRAL, Kind.DATE}
 
 
@@ -84,7 +83,7 @@ class Met:
         items = {c: f"CASE WHEN {absent} THEN {created[c]} ELSE {changed[c]} END" for c in created}
         level = f"CASE WHEN {absent} THEN '{Level.BASE.value}' ELSE {after(self.working, act, MET)} END"
         columns = {**items, LEVEL: level, **beside}
-        here = computed(self.sides, self.conditions, columns, self._schema(columns)) if self.sides else None
+        here = self._computed(columns) if self.sides else None
         return Staged(lambda: self._selected(values, columns), self.levels, self.count, few=self.is_together, here=here)
 
     def _selected(self, values: Mapping[str, str], columns: Mapping[str, str]) -> DataFrame:
@@ -93,12 +92,10 @@ class Met:
             rows = rows.where(condition)
         return self._arranged(rows, values).selectExpr(*(f"{sql} AS {quoted(name)}" for name, sql in columns.items()))
 
-    def _schema(self, columns: Mapping[str, str]) -> pa.Schema:
-        """Of staged rows, of types that travel: the sides have no others."""
-        stored = arrow_schema(self.working.table.engine.struct(self.working.table.layout.columns))
-        assert stored is not None
-        types = {field.name: field.type for field in stored} | STAGED_TYPES
-        return pa.schema([(name, types[name]) for name in columns])
+    def _computed(self, columns: Mapping[str, str]) -> pa.Table | None:
+        schema = staged_schema(self.working.table, columns)
+        assert schema is not None  # the sides have no types that do not travel
+        return computed(self.sides, expressions(self.conditions), expressions(columns.values()), schema)
 
     def _arranged(self, rows: DataFrame, values: Mapping[str, str]) -> DataFrame:
         """In as many partitions as there shall be files; a load of many rows by the clustering columns, if any."""
@@ -196,7 +193,7 @@ def _none_of(working: Working) -> Given:
 def _looked_up(working: Working, rows: Given, files: Sequence[DataFile], key: Sequence[str]) -> Given | None:
     """On the driver, by those columns of the key that tuples can be looked up by."""
     table = working.table
-    if rows.few is None or rows.few.num_rows > MOST_LOOKED_UP:
+    if rows.few is None:
         return None
     struct = table.engine.struct(table.layout.columns)
     listed = [c for c in key if kind_of(table.layout.type_of(c)) in LISTED]

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
 from matview.algebra.nodes import WEIGHT
-from matview.errors import UnknownColumn
+from matview.algebra.scalars import conjuncts
+from matview.algebra.schema import Schema
+from matview.errors import UnknownColumn, UnsupportedStatement
 from matview.maintain.change.assign import assigned_sql
+from matview.maintain.change.given import Given
 from matview.maintain.change.rows import HITS
 from matview.maintain.change.working import Working
+from matview.plan.narrow import LISTED
 from matview.sql import statements as st
+from matview.sql.lower.functions import is_random
 from matview.sql.parse import DIALECT, place_of
+from matview.storage.few import arrow_schema
+from matview.storage.lookup import looked_up
 from matview.versions.layout import COUNT, LEVEL
+from matview.versions.predicates import kind_of
 from matview.versions.text import quoted, spark_text
 
 
@@ -54,6 +63,17 @@ def refuse_stored(working: Working, alias: str, asked: Iterable[exp.Expr | None]
             raise UnknownColumn(f"{working.table.name} has no column {column.name!r}", where=place_of(column))
 
 
+def refuse_random(conditions: Iterable[exp.Expr | None]) -> None:
+    """A condition decides about all columns of a row: it has to be the same for each."""
+    for condition in conditions:
+        if condition is not None and is_random(condition):
+            raise UnsupportedStatement(
+                f"`{condition.sql('spark')}` may be true for one column of a row and false for another",
+                where=place_of(condition),
+                help="compute it in the source: USING (SELECT ..., rand() AS chance FROM ...), then ask for chance",
+            )
+
+
 def asked_of_target(statement: st.Merge) -> Iterator[exp.Expr | None]:
     """Every expression of a MERGE in which a column of the target may stand."""
     yield statement.on
@@ -66,16 +86,57 @@ def asked_of_target(statement: st.Merge) -> Iterator[exp.Expr | None]:
 def signed_rows(relation: str, condition: str, *weighted: tuple[str, Mapping[str, str]]) -> str:
     """The SELECT of several rows for each of a relation, each with its weight; one with a weight of 0 is not meant.
 
-    Values are computed below the generator of rows: a subquery may stand there, and not in it.
+    Values are computed below the generator of rows: a subquery may stand there, and not in it. What rows have in common
+    with the first is computed once; two values that are spelled alike may be different draws of a random one.
     """
-    names: dict[str, str] = {}
+    first = weighted[0][1]
+    names = {sql: f"__first_{i}" for i, sql in enumerate(dict.fromkeys(first.values()))}
+    items = [f"{sql} AS {name}" for sql, name in names.items()]
     structs = []
     for weight, values in weighted:
-        items = {WEIGHT: f"CAST({weight} AS bigint)", **values}
-        named = (f"{names.setdefault(sql, f'__value_{len(names)}')} AS {quoted(c)}" for c, sql in items.items())
-        structs.append(f"struct({', '.join(named)})")
-    computed = ", ".join(f"{sql} AS {name}" for sql, name in names.items())
+        fields = []
+        for column, sql in {WEIGHT: f"CAST({weight} AS bigint)", **values}.items():
+            name = names.get(sql) or f"__value_{len(items)}"
+            items += [] if sql in names else [f"{sql} AS {name}"]
+            fields.append(f"{name} AS {quoted(column)}")
+        structs.append(f"struct({', '.join(fields)})")
+    computed = ", ".join(items)
     return f"SELECT inline(array({', '.join(structs)})) FROM (SELECT {computed} FROM {relation} WHERE {condition})"
+
+
+def looked_up_near(working: Working, statement: st.Merge, source: Given) -> Given | None:
+    """The tuples that few rows of the source can meet, on the driver, by the columns that ON sets equal.
+
+    None if none can be looked up, or if they are for Spark to find.
+    """
+    table = working.table
+    stored = arrow_schema(table.engine.struct(table.layout.columns))
+    if stored is None or source.few is None:
+        return None
+    wanted = {}
+    for condition in conjuncts(statement.on):
+        pair = _equated(condition, statement, table.schema, source.schema.names)
+        if pair is None or kind_of(table.layout.type_of(pair[0])) not in LISTED:
+            continue
+        mine, theirs = stored.field(pair[0]).type, source.few.column(source.place(pair[1])).unique()
+        if theirs.type == mine or (pa.types.is_signed_integer(theirs.type) and mine == pa.int64()):
+            wanted[pair[0]] = theirs.cast(mine)
+    found = looked_up(table, working.current.files, stored.names, wanted) if wanted else None
+    return None if found is None else Given.local(table.engine, found, table.engine.struct(table.layout.columns))
+
+
+def _equated(condition: exp.Expr, statement: st.Merge, target: Schema, source: Sequence[str]) -> tuple[str, str] | None:
+    """The columns of target and source that a condition sets equal, each named with its relation."""
+    if not isinstance(condition, exp.EQ):
+        return None
+    sides = [condition.left.unnest(), condition.right.unnest()]
+    named = {
+        side.table.casefold(): side.name for side in sides if isinstance(side, exp.Column) and len(side.parts) == 2
+    }
+    mine, theirs = named.get(statement.alias.casefold()), named.get(statement.source_alias.casefold())
+    own = None if mine is None else target.column(mine)
+    there = theirs is not None and [name.casefold() for name in source].count(theirs.casefold()) == 1
+    return (own.name, theirs) if own is not None and theirs is not None and there else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +149,11 @@ class MergePlan:
     near: str
     source: str
     source_columns: tuple[str, ...]
+
+    @property
+    def reads_all(self) -> bool:
+        """Some clause is about tuples that no row of the source meets."""
+        return any(isinstance(c, st.WhenMatched) and not c.has_source for c in self.statement.clauses)
 
     def selects(self) -> list[str]:
         """One SELECT each for pairs that match, source rows without a match, tuples without one; where clauses ask."""

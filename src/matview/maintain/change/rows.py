@@ -11,9 +11,10 @@ from pyspark.sql import functions as F
 
 from matview.algebra.nodes import WEIGHT
 from matview.maintain.change.comparing import grouped, same_sql
-from matview.maintain.change.faults import NO_FAULT, Fault, Faults, first_fault, null_faults, required
+from matview.maintain.change.faults import NO_FAULT, Fault, Faults, first_fault, null_faults
 from matview.maintain.change.given import Given, given
-from matview.maintain.change.meeting import MET, NEW, Met, after
+from matview.maintain.change.meeting import MET, NEW, Met
+from matview.maintain.change.net import net_of_few
 from matview.maintain.change.pairs import ADDS, DELS, pairs, pairs_of_few
 from matview.maintain.change.staged import ACT, FAULT, TIMES, Staged
 from matview.maintain.change.working import Working
@@ -29,28 +30,6 @@ from matview.versions.tuples import Operation
 HITS = "__hits"
 
 
-# in place: UPDATE and DELETE ------------------------------------------------------------------------------------------
-
-
-def select_changed(
-    working: Working, act: Operation, new: Mapping[str, str], relation: str, alias: str, where: str
-) -> str:
-    """The SELECT of an update or delete in place: Tables 3 and 4 on every live tuple that meets the condition."""
-    layout, number = working.table.layout, int(act)
-    stored = setwise.changed(layout, working.vn, act, new, row=alias)
-    nulls = {f"({sql}) IS NULL": (Fault.NULL_VALUE, c) for c, sql in new.items() if c in required(layout)}
-    times = f"{quoted(alias)}.{COUNT}" if layout.schema.is_bag else "1L"
-    beside = {
-        LEVEL: after(working, act, alias),
-        ACT: str(number),
-        TIMES: times,
-        FAULT: first_fault(nulls, layout, alias),
-    }
-    items = [f"{sql} AS {quoted(name)}" for name, sql in (stored | beside).items()]
-    condition = f"{setwise.live(layout, row=alias)} AND ({where})"
-    return f"SELECT {', '.join(items)} FROM {relation} AS {quoted(alias)} WHERE {condition}"
-
-
 # by key: INSERT and signed bags ---------------------------------------------------------------------------------------
 
 
@@ -59,7 +38,14 @@ def inserted(working: Working, new: DataFrame) -> Staged:
     layout = working.table.layout
     if layout.schema.is_bag:
         return applied(working, new.withColumn(WEIGHT, F.lit(1).cast("bigint")))
-    rows = given(working, new)
+    return inserted_given(working, given(working, new))
+
+
+def inserted_given(working: Working, rows: Given) -> Staged:
+    """As `inserted`, for rows in the table's own types; those for a bag are net, each with its weight."""
+    layout = working.table.layout
+    if layout.schema.is_bag:
+        return applied_net(working, rows)
     met = Met.of(working, rows, layout.schema.key)
     act = str(int(Operation.INSERT))
     values = {c: f"{NEW}.{quoted(c)}" for c in layout.current}
@@ -98,6 +84,8 @@ def _looked_up_by(layout: Layout) -> tuple[str, ...]:
 def applied(working: Working, changes: DataFrame) -> Staged:
     """A signed bag of rows, as `__weight` says: what is deleted must be there, what is added must not."""
     rows = given(working, changes)
+    if (few := net_of_few(working.table.engine, rows)) is not None:
+        return applied_net(working, few)
     net = _net(working, rows, F.sum(WEIGHT).alias(WEIGHT)).where(F.col(WEIGHT) != 0)
     return _applied(working, rows, net, {})
 
@@ -125,6 +113,8 @@ def applied_hits(working: Working, changes: DataFrame) -> Staged:
     A row that it changes twice is ambiguous, even if the changes cancel out.
     """
     rows = given(working, changes)
+    if (few := net_of_few(working.table.engine, rows, once=(HITS,))) is not None:
+        return applied_net(working, few)
     net = _net(working, rows, F.sum(WEIGHT).alias(WEIGHT), F.sum(HITS).alias(HITS))
     told = net.where((F.col(WEIGHT) != 0) | (F.col(HITS) > 1))
     return _applied(working, rows, told, {f"{NEW}.{HITS} > 1": (Fault.AMBIGUOUS, "")}, F.sum(HITS).alias(HITS))

@@ -7,13 +7,15 @@ __fault    null, or why the row cannot be, as `faults.first_fault` tells it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from matview.storage.few import arrow_schema
 from matview.storage.snapshot import Level
+from matview.storage.table import VersionedTable
 from matview.versions.layout import LEVEL
 
 ACT, TIMES, FAULT = "__act", "__times", "__fault"
@@ -35,3 +37,12 @@ class Staged:
     """They are few, and can be on the driver."""
     here: pa.Table | None = None
     """They are on the driver, in the columns that the table stores and those beside them."""
+
+
+def staged_schema(table: VersionedTable, columns: Iterable[str]) -> pa.Schema | None:
+    """Of staged rows on the driver; None if some stored column is of a type that does not travel."""
+    stored = arrow_schema(table.engine.struct(table.layout.columns))
+    if stored is None:
+        return None
+    types = {field.name: field.type for field in stored} | STAGED_TYPES
+    return pa.schema([(name, types[name]) for name in columns])

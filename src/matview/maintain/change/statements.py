@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import reduce
+from collections.abc import Mapping
+from functools import partial, reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,33 +15,30 @@ from matview.errors import SqlSyntaxError, UnknownColumn
 from matview.maintain.change import rows
 from matview.maintain.change.assign import check_assignable, conformed
 from matview.maintain.change.given import given
+from matview.maintain.change.in_place import InPlace, Run
 from matview.maintain.change.merge import (
     MergePlan,
     asked_of_target,
     assigned,
     columns_of,
+    looked_up_near,
     parsed,
+    refuse_random,
     refuse_stored,
     signed_rows,
     weight_of,
 )
 from matview.maintain.change.stage import stage
-from matview.maintain.change.staged import Staged
 from matview.maintain.change.working import Counts, Working
+from matview.maintain.change.written import written
 from matview.sql import statements as st
+from matview.sql.lower.functions import is_random
 from matview.sql.parse import place_of
 from matview.storage.engine import relation_name
-from matview.storage.query import Found
-from matview.storage.snapshot import Level
 from matview.versions import setwise
 from matview.versions.layout import COUNT
-from matview.versions.predicates import sargable
-from matview.versions.pruning import current
 from matview.versions.text import quoted, spark_text
 from matview.versions.tuples import Operation
-
-Run = Callable[[exp.Expr, Mapping[str, DataFrame]], DataFrame]
-"""Runs a query in the transaction's own state; the names of the mapping are relations in hand."""
 
 
 def insert_rows(working: Working, new: DataFrame) -> Counts:
@@ -53,6 +50,8 @@ def insert_rows(working: Working, new: DataFrame) -> Counts:
 
 def insert(working: Working, statement: st.Insert, run: Run) -> Counts:
     names = statement.columns or working.table.schema.names
+    if (here := written(working.table, names, statement.source)) is not None:
+        return stage(working, rows.inserted_given(working, here))
     source = run(statement.source, {})
     if len(source.columns) != len(names):
         raise SqlSyntaxError(
@@ -65,28 +64,43 @@ def insert(working: Working, statement: st.Insert, run: Run) -> Counts:
 
 def delete(working: Working, statement: st.Delete, run: Run) -> Counts:
     refuse_stored(working, statement.alias, [statement.where])
-    return _in_place(working, Operation.DELETE, {}, statement.alias, statement.where, run)
+    if working.table.schema.is_bag and _is_random(statement.where):
+        return _as_delete_and_insert(working, statement, None, run)
+    return InPlace(working, Operation.DELETE, {}, statement.alias, statement.where).run(run, lambda: None)
 
 
 def update(working: Working, statement: st.Update, run: Run) -> Counts:
     new = assigned(working, statement.assignments)
     refuse_stored(working, statement.alias, [statement.where, *statement.assignments.values()])
-    _check_types(working, statement, run)
+    check = partial(_check_types, working, statement, run)
     if set(new) <= set(working.table.layout.updatable):
-        return _in_place(working, Operation.UPDATE, new, statement.alias, statement.where, run)
+        return InPlace(working, Operation.UPDATE, new, statement.alias, statement.where).run(run, check)
+    check()
     return _as_delete_and_insert(working, statement, new, run)
 
 
-def _as_delete_and_insert(working: Working, statement: st.Update, new: Mapping[str, str], run: Run) -> Counts:
-    """An update of what names a tuple: its key, or any column of a bag. The old row goes, the new one comes."""
-    relation, layout = relation_name(), working.table.layout
-    kept = columns_of(working, statement.alias)
-    weight = weight_of(working, statement.alias)
-    condition = f"{setwise.live(layout, row=statement.alias)} AND ({_condition(statement.where)})"
-    named = f"{relation} AS {quoted(statement.alias)}"
-    select = signed_rows(named, condition, (f"-{weight}", kept), (weight, {**kept, **new}))
+def _as_delete_and_insert(
+    working: Working, statement: st.Update | st.Delete, new: Mapping[str, str] | None, run: Run
+) -> Counts:
+    """The old row goes; the new one, if there is one, comes: an update of a key, or of any column of a bag.
+
+    Equal rows of a bag are one tuple, which is taken apart where chance may treat them differently.
+    """
+    relation, alias = relation_name(), statement.alias
+    kept, weight = columns_of(working, alias), weight_of(working, alias)
+    named = f"{relation} AS {quoted(alias)}"
+    asked = [statement.where, *(statement.assignments.values() if isinstance(statement, st.Update) else ())]
+    if working.table.schema.is_bag and any(map(_is_random, asked)):
+        named, weight = f"(SELECT *, explode(sequence(1L, {COUNT})) AS __one FROM {relation}) AS {quoted(alias)}", "1L"
+    condition = f"{setwise.live(working.table.layout, row=alias)} AND ({_condition(statement.where)})"
+    comes = [] if new is None else [(weight, {**kept, **new})]
+    select = signed_rows(named, condition, (f"-{weight}", kept), *comes)
     changes = run(parsed(select), {relation: working.latest()})
     return stage(working, rows.applied(working, changes))
+
+
+def _is_random(expression: exp.Expr | None) -> bool:
+    return expression is not None and is_random(expression)
 
 
 def _check_types(working: Working, statement: st.Update, run: Run) -> None:
@@ -104,21 +118,6 @@ def _check_types(working: Working, statement: st.Update, run: Run) -> None:
 
 def _condition(where: exp.Expr | None) -> str:
     return "TRUE" if where is None else spark_text(where)
-
-
-def _in_place(
-    working: Working, act: Operation, new: Mapping[str, str], alias: str, where: exp.Expr | None, run: Run
-) -> Counts:
-    relation = relation_name()
-    select = parsed(rows.select_changed(working, act, new, relation, alias, _condition(where)))
-    reference = next(t for t in select.find_all(exp.Table) if t.name == relation)
-    table = working.table
-    predicates = sargable(reference, table.schema)
-    files = Found(table, working.current).files(predicates, working.vn)
-    if not files:
-        return Counts()
-    changed = run(select, {relation: working.latest(files, spark_text(current(predicates)))})
-    return stage(working, Staged(lambda: changed.hint("rebalance", 1), (Level.OVERLAY,), sum(f.rows for f in files)))
 
 
 def delete_rows(working: Working, gone: DataFrame) -> Counts:
@@ -185,11 +184,15 @@ def _conforming(working: Working, changes: DataFrame) -> DataFrame:
 
 def merge(working: Working, statement: st.Merge, run: Run) -> Counts:
     """Every clause gives signed rows; together they are one net change."""
-    source = given(working, run(parsed(f"SELECT * FROM {spark_text(statement.source)}"), {})).rows
-    refuse_stored(working, statement.alias, asked_of_target(statement), source.columns)
-    live = working.latest().where(F.expr(setwise.live(working.table.layout)))
-    plan = MergePlan(working, statement, relation_name(), relation_name(), relation_name(), tuple(source.columns))
-    bound = {plan.target: live, plan.source: source}
-    bound[plan.near] = given(working, run(parsed(plan.select_near()), bound)).rows
+    refuse_random(clause.condition for clause in statement.clauses)
+    source = given(working, run(parsed(f"SELECT * FROM {spark_text(statement.source)}"), {}))
+    refuse_stored(working, statement.alias, asked_of_target(statement), source.schema.names)
+    plan = MergePlan(working, statement, relation_name(), relation_name(), relation_name(), tuple(source.schema.names))
+    live, near = F.expr(setwise.live(working.table.layout)), looked_up_near(working, statement, source)
+    bound = {plan.source: source.rows}
+    if near is None or plan.reads_all:
+        bound[plan.target] = working.latest().where(live)
+    looked_at = bound[plan.target] if near is None else near.rows.where(live)
+    bound[plan.near] = given(working, run(parsed(plan.select_near()), {**bound, plan.target: looked_at})).rows
     changes = reduce(DataFrame.unionByName, (run(parsed(text), bound) for text in plan.selects()))
     return stage(working, rows.applied_hits(working, changes))

@@ -89,8 +89,8 @@ def _read(working: Working, names: tuple[str, ...], columns: Sequence[str], want
     values = {} if wanted is None else _values(table.layout, columns[names.index(wanted.name)], wanted)
     if not values and sum(f.rows for f in working.current.files) > SMALL_TABLE:
         raise NotLocal("a table that nothing restricts")
-    found = looked_up(table, working.current.files, [*columns, *bag], values)
-    if found is None or found.num_rows > MOST_ROWS:
+    found = looked_up(table, working.current.files, [*columns, *bag], values, MOST_ROWS)
+    if found is None:
         raise NotLocal("much to read")
     live = found.filter(pc.less_equal(found[table.layout.op(1)], int(Operation.UPDATE)))
     return Rows(names, kinds, _repeated(rows_of(live, [*columns, *bag])) if bag else rows_of(live, columns))

@@ -28,7 +28,7 @@ from matview.plan.steps import NEW, OLD, Apply, Merge
 from matview.sql.render import query
 from matview.storage.changes import changes
 from matview.storage.engine import relation, relation_name
-from matview.storage.few import distinct_values
+from matview.storage.few import are_few, distinct_values
 from matview.storage.snapshot import DataFile
 from matview.versions import setwise
 from matview.versions.text import quoted, spark_text
@@ -177,7 +177,7 @@ def applied(
 ) -> Counts:
     """A signed bag, of about so many rows, is added to what is stored."""
     types = working.table.layout.types | {WEIGHT: "bigint"}
-    here = _here(context, action.change, changed, common, types)
+    here = None if _are_many(expected) else _here(context, action.change, changed, common, types)
     if here is None:
         here = rows.net_change(working, result(context, action.change, changed, common), expected)
     return stage(working, rows.applied_net(working, here))
@@ -188,10 +188,15 @@ def merged(
 ) -> Counts:
     """Rows, about so many, are put together with the stored ones of the same key."""
     values = {name: _sql(working, value) for name, value in action.values}
-    new = _here(context, action.rows, changed, common)
+    new = None if _are_many(expected) else _here(context, action.rows, changed, common)
     if new is None:
         new = given(working, result(context, action.rows, changed, common), expected)
     return stage(working, rows.merged(working, new, values, _sql(working, action.gone)))
+
+
+def _are_many(expected: float) -> bool:
+    """So many that it would be in vain to begin to compute them on the driver. Without an estimate it is tried."""
+    return not are_few(expected / 2) and expected != math.inf
 
 
 def _here(

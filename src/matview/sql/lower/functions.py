@@ -62,7 +62,12 @@ _COLLECTS = (exp.ArrayAgg, exp.ArrayUniqueAgg)
 _COUNTS = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.RegrCount)
 GENERATORS = (exp.Explode, exp.Posexplode, exp.Inline, exp.Stack)
 
+_RANDOM = (exp.Rand, exp.Randn, exp.Randstr, exp.Shuffle, exp.Uniform, exp.Uuid)
+_NAMED_RANDOM = frozenset(
+    ["aes_encrypt", "java_method", "monotonically_increasing_id", "random", "reflect", "try_reflect"]
+)
 _FROM_OUTSIDE = (
+    *_RANDOM,
     exp.CurrentCatalog,
     exp.CurrentDatabase,
     exp.CurrentDate,
@@ -74,14 +79,8 @@ _FROM_OUTSIDE = (
     exp.CurrentUser,
     exp.Localtime,
     exp.Localtimestamp,
-    exp.Rand,
-    exp.Randn,
-    exp.Randstr,
     exp.SessionUser,
-    exp.Shuffle,
     exp.TableSample,
-    exp.Uniform,
-    exp.Uuid,
 )
 _NAMED_FROM_OUTSIDE = frozenset(
     [
@@ -145,6 +144,17 @@ def depends_on_more(node: exp.Expr) -> bool:
         without = name in _OF_NOW_WITHOUT_ARGUMENTS and not node.expressions
         return without or name in _NAMED_FROM_OUTSIDE or issubclass(_class_of(name), _FROM_OUTSIDE)
     return isinstance(node, _FROM_OUTSIDE)
+
+
+def is_random(expression: exp.Expr) -> bool:
+    """Whether computing it a second time, for the same row and in the same statement, may give something else."""
+    return any(map(_draws, expression.walk()))
+
+
+def _draws(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() in _NAMED_RANDOM or issubclass(_class_of(node.name), _RANDOM)
+    return isinstance(node, _RANDOM)
 
 
 def _class_of(name: str) -> type[exp.Expr]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from matview.algebra.keys import key_of
 from matview.algebra.nodes import Window
 from matview.algebra.scalars import column
 from matview.sql.lower.context import Context, shown
@@ -55,12 +56,40 @@ def windowed(ctx: Context, scope: Scope, parts: Sequence[exp.Expr]) -> tuple[Sco
     if not calls:
         return scope, tuple(parts)
     scope, columns = _partition_columns(ctx, scope, calls)
-    functions = {call: _function(ctx, scope, call, columns) for call in calls}
-    for by in dict.fromkeys(f.by for f in functions.values()):
-        together = {f.call: f.name for f in functions.values() if f.by == by}
+    swaps: dict[exp.Expr, exp.Expr] = {}
+    for group in _groups(ctx, scope, calls, columns):
+        functions = {call: _function(ctx, scope, call, columns) for call in group}
+        by = next(iter(functions.values())).by
+        together = {f.call: f.name for f in functions.values()}
         scope = scope.with_node(Window(scope.node, _in_order(scope, by), tuple((n, c) for c, n in together.items())))
-    swaps = {call: f.shown(column(f.name)) for call, f in functions.items()}
+        swaps |= {call: f.shown(column(f.name)) for call, f in functions.items()}
     return scope, tuple(_over_columns(part, swaps) for part in parts)
+
+
+def _groups(
+    ctx: Context, scope: Scope, calls: Sequence[exp.Expr], columns: Mapping[exp.Expr, str]
+) -> list[list[exp.Expr]]:
+    """The functions of the same partitions go together, but for those that tell equal rows apart, each in an order of
+    its own: which of them is which has to be one answer for all functions, so each looks at what those before it said.
+    """
+    has_key = key_of(scope.node) is not None
+    groups: dict[tuple[frozenset[str], str], list[exp.Expr]] = {}
+    for call in calls:
+        found = _function(ctx, scope, call, columns)
+        order = "" if has_key or not _is_total(scope, found) else found.call.args["order"].sql()
+        groups.setdefault((found.by, order), []).append(call)
+    for by, order in list(groups):
+        beside = next((key for key in groups if key[0] == by and key[1]), None)
+        if not order and beside is not None:
+            groups[beside] += groups.pop((by, order))
+    return list(groups.values())
+
+
+def _is_total(scope: Scope, function: _Function) -> bool:
+    """Its order leaves no ties but between equal rows."""
+    order = function.call.args.get("order")
+    told = {o.this.name for o in order.expressions if isinstance(o.this, exp.Column)} if order else set()
+    return set(scope.node.names) <= told | function.by
 
 
 @dataclass(frozen=True)

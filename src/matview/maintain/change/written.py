@@ -1,0 +1,74 @@
+"""Rows that are written out in a statement: computed on the driver, where Python computes as Spark does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql.types import LongType, StructField, StructType
+from sqlglot import exp
+
+from matview.algebra.nodes import WEIGHT
+from matview.algebra.schema import Column
+from matview.local.kinds import FOR_SPARK, NotLocal, normal
+from matview.local.scalars import Row, Scope, scalar
+from matview.maintain.change.assign import is_sized
+from matview.maintain.change.given import Given
+from matview.storage.few import are_few, arrow_schema
+from matview.storage.table import VersionedTable
+from matview.storage.values import table_of
+
+_PLAIN = {"expressions", "kind"}
+"""Parts that a SELECT of constants may have."""
+
+
+def written(table: VersionedTable, names: Sequence[str], source: exp.Expr) -> Given | None:
+    """The rows of VALUES or of a SELECT of constants for those columns; None if they are for Spark to compute.
+
+    Rows for a bag are net, each with its weight.
+    """
+    lines, columns = _lines(source), [table.schema.column(name) for name in names]
+    struct = StructType([table.engine.struct(table.layout.columns)[c.name] for c in table.schema.columns])
+    schema = arrow_schema(struct)
+    if schema is None or not lines or not are_few(len(lines)) or any(len(line) != len(names) for line in lines):
+        return None
+    if None in columns or len({c.name for c in columns if c is not None}) < len(columns):
+        return None
+    places = [None if c not in columns else columns.index(c) for c in table.schema.columns]
+    try:
+        cells = [
+            [_cell(line, place, c) for place, c in zip(places, table.schema.columns, strict=True)] for line in lines
+        ]
+        rows: list[Row] = [tuple(scalar(cell, Scope({})).of(()) for cell in line) for line in cells]
+        if not table.schema.is_bag:
+            return Given.local(table.engine, table_of(rows, schema), struct)
+        return _weighed(table, rows, schema, struct)
+    except FOR_SPARK:
+        return None
+
+
+def _lines(source: exp.Expr) -> list[list[exp.Expr]] | None:
+    match source:
+        case exp.Values():
+            return [list(line.expressions) if isinstance(line, exp.Tuple) else [line] for line in source.expressions]
+        case exp.Select() if {name for name, value in source.args.items() if value} <= _PLAIN:
+            return [list(source.expressions)]
+    return None
+
+
+def _cell(line: Sequence[exp.Expr], place: int | None, column: Column) -> exp.Expr:
+    """A value on its way into its column; without one, null."""
+    if is_sized(column.type):
+        raise NotLocal("a text of limited length")
+    value = exp.null() if place is None else line[place].unalias()
+    return exp.cast(value.copy(), column.type, dialect="spark")
+
+
+def _weighed(table: VersionedTable, rows: Sequence[Row], schema: pa.Schema, struct: StructType) -> Given:
+    times = Counter(tuple(normal(value) for value in row) for row in rows)
+    told = [(*row, count) for row, count in times.items()]
+    weighed = pa.schema([*schema, (WEIGHT, pa.int64())])
+    return Given.local(
+        table.engine, table_of(told, weighed), StructType([*struct.fields, StructField(WEIGHT, LongType())])
+    )
