@@ -34,8 +34,8 @@ demo: $(READY)
 	@$(BIN)/matview demo $(NAME)
 	@$(if $(NAME),,echo "Another one: make demo NAME=retail")
 
-# Two processes: one of them has Spark and all tests that need it, the other takes what it can of the rest.
-PYTEST := $(BIN)/pytest --numprocesses 2
+# Two processes, each with a Spark of its own when it needs one; a file goes to the next that is free.
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test: $(READY)
 	@$(PYTEST)

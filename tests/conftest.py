@@ -15,7 +15,7 @@ from conformance_run import Conformance
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytest_plugins = ["pytester", "tests.servers", "tests.one_spark"]
+pytest_plugins = ["pytester", "tests.servers"]
 
 settings.register_profile("few", max_examples=EXAMPLES, deadline=None)
 settings.load_profile("few")
@@ -26,7 +26,7 @@ os.environ.setdefault("MATVIEW_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:Reser
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """One local Spark for the whole run."""
+    """One local Spark for all tests of a process."""
     from matview.spark.session import spark_session  # here, so that pure tests never wait for PySpark
 
     session = spark_session()
@@ -41,10 +41,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that uses Spark is marked so, and comes after those that do not; one of a source is marked, too."""
+    """A test that uses Spark is marked so, and comes before those that do not: they fill up what time two processes
+    have left at the end. One of a source is marked, too."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
         if item.path.parent.parent.name == "sources":
             item.add_marker(pytest.mark.database)
-    items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
