@@ -23,7 +23,7 @@ BENCHES = $(basename $(notdir $(shell grep -l __main__ bench/*.py)))
 
 help:
 	@echo "make demo         see it work          make demo NAME=retail   policies and viewgroups"
-	@echo "make test         all tests            make test-pure   neither Spark nor sources, within a minute"
+	@echo "make test         all tests            make test-pure   neither Spark nor a database server, within a minute"
 	@echo "make fuzz N=20000 random queries, data and changes against a recompute, on two cores"
 	@echo "make check        linters and types    make format      what can be put right by itself"
 	@echo "make tpch ROUNDS=10  the 22 queries of TPC-H as views, audited after every round"
@@ -34,11 +34,12 @@ demo: $(READY)
 	@$(BIN)/matview demo $(NAME)
 	@$(if $(NAME),,echo "Another one: make demo NAME=retail")
 
-# Two processes, each with a Spark of its own when it needs one; a file goes to the next that is free.
-PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# Two processes, each with a Spark of its own when it needs one; a file goes to the next that is free, the longest first:
+# those with Spark, or those with the most tests.
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadfile
 
 test: $(READY)
-	@$(PYTEST)
+	@$(PYTEST) --no-loadscope-reorder
 
 test-pure: $(READY)
 	@$(PYTEST) -m "not spark and not database"

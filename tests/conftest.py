@@ -35,17 +35,17 @@ def spark() -> Iterator[SparkSession]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "database: works on a source, a database of its own")
+    config.addinivalue_line("markers", "database: works on a database of its own")
     config.pluginmanager.register(Conformance(config), "conformance")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test that uses Spark is marked so, and comes before those that do not: they fill up what time two processes
-    have left at the end. One of a source is marked, too."""
+    have left at the end. One that needs a database of its own is marked, too."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-        if item.path.parent.parent.name == "sources":
+        if item.path.parent.parent.name == "sources" or "postgres_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.database)
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)

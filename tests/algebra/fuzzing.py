@@ -2,4 +2,4 @@
 
 import os
 
-EXAMPLES = int(os.environ.get("MATVIEW_FUZZ_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("MATVIEW_FUZZ_EXAMPLES", "15"))

@@ -40,7 +40,7 @@ def sqlite_url(tmp_path: Path) -> str:
     return url_of_file(tmp_path / "catalog.db")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.database)])
 def url(request: pytest.FixtureRequest) -> str:
     """Where a catalog may be made."""
     return str(request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "postgres_url"))

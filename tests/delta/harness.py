@@ -157,7 +157,7 @@ def _filling(table: str, rows: Sequence[Row]) -> Iterator[str]:
         yield f'INSERT INTO "{table}" VALUES {", ".join(map(literal, rows))}; '
 
 
-@lru_cache(64)
+@lru_cache(512)
 def text(node: Node) -> str:
     return foreign_text(query(node), "duckdb")
 
@@ -167,6 +167,7 @@ def derived(node: Node, changed: frozenset[str]) -> Node | None:
     return change(node, changed)
 
 
+@cache
 def duck_type(kind: str) -> str:
     return exp.DataType.build(kind, dialect="spark").sql("duckdb")
 

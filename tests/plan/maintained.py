@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 from sqlglot import exp
-from tests.delta.harness import Bag, Row, Signed, added, after, bag, duck_type, summed, weighed
+from tests.delta.harness import Bag, Row, Signed, added, after, bag, duck_type, summed, text, weighed
 from tests.queries.at_hand import rows_at_hand
 
 from matview.algebra.nodes import WEIGHT, Change, Node, Scan, Stored
@@ -20,7 +20,6 @@ from matview.plan.steps import NEW, OLD, Action, Apply, Merge, Rebuild, Step
 from matview.sql.lower import lower
 from matview.sql.parse import parse_one
 from matview.sql.render import plain_name, query
-from matview.versions.text import foreign_text
 
 World = Mapping[str, Sequence[Row]]
 
@@ -34,7 +33,7 @@ class Maintained:
         self._node = node
         self._tables = tables
         self._connection = duckdb.connect(config={"threads": 1})
-        self._connection.execute("PRAGMA disable_optimizer")
+        self._connection.execute("PRAGMA disable_optimizer")  # for a handful of rows it costs more than it gives
 
     def check(self, before: World, change: Mapping[str, Signed]) -> set[str]:
         """Refreshes by every strategy that applies; gives those that did, each with the method of the part."""
@@ -98,7 +97,7 @@ class Maintained:
     def _merged(self, part: Part, action: Merge) -> Bag:
         """Stored rows whose key is met are replaced, or go."""
         keys = " AND ".join(f'n."{k}" IS NOT DISTINCT FROM m."{k}"' for k in part.schema.key)
-        rows = foreign_text(query(action.rows, plain_name), "duckdb")
+        rows = text(action.rows)
         values = ", ".join(f"{_sql(value)} AS v{i}" for i, (_, value) in enumerate(action.values))
         met = f'({rows}) n LEFT JOIN "{part.name}" m ON {keys}'
         new = self._fetch(f"SELECT {values}, {_sql(action.gone)} FROM {met}")
@@ -139,7 +138,7 @@ class Maintained:
         return bag(self._run(node))
 
     def _run(self, node: Node) -> list[Row]:
-        return self._fetch(foreign_text(query(node, _name), "duckdb"))
+        return self._fetch(text(node))
 
 
 def query_of(part: Part) -> Node:

@@ -13,7 +13,7 @@ from tests.queries.tables import TABLES, world
 
 from matview.errors import NotIncremental
 
-WORLDS = range(2)
+WORLDS = range(max(1, EXAMPLES // 15))
 VIEWS = {
     name.strip(): view
     for text in Path(__file__).with_name("views.sql").read_text().split("-- ")[1:]

@@ -177,6 +177,9 @@ def calls(name: str) -> list[str]:
 
 def changed(name: str) -> list[tuple[str, str]]:
     """The calls that become others; a call that is refused becomes none."""
+    together = f"SELECT {', '.join(calls(name))}"
+    if is_as_written(together):
+        return []
     found = [(call, rewritten(f"SELECT {call}")) for call in calls(name)]
     return [(call, became) for call, became in found if became is not None]
 
@@ -287,6 +290,13 @@ def rewritten(text: str) -> str | None:
     except MatviewError:
         return None
     return None if _plain(became) == _plain(text) else became
+
+
+def is_as_written(text: str) -> bool:
+    try:
+        return _plain(written(text)) == _plain(text)
+    except MatviewError:
+        return False
 
 
 def _plain(text: str) -> str:

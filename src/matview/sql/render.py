@@ -94,10 +94,10 @@ class _Rendering:
         match node:
             case Scan(_, columns, fields):
                 pairs = zip(fields, columns, strict=True)
-                return exp.select(*(_as(f.name, column(c)) for f, c in pairs)).from_(self._name(node), copy=False)
+                return exp.select(*(_column_as(f.name, c) for f, c in pairs)).from_(self._name(node), copy=False)
             case Change(scan):
                 pairs = zip(scan.fields, scan.columns, strict=True)
-                items = [*(_as(f.name, column(c)) for f, c in pairs), column(WEIGHT)]
+                items = [*(_column_as(f.name, c) for f, c in pairs), column(WEIGHT)]
                 return exp.select(*items).from_(self._name(node), copy=False)
             case Stored():
                 return exp.select(*map(column, node.names)).from_(self._name(node), copy=False)
@@ -228,10 +228,15 @@ def _common(node: Node) -> frozenset[Node]:
     return frozenset(part for part, times in uses.items() if times > 1 and part.inputs)
 
 
+def _column_as(name: str, own: str) -> exp.Expr:
+    """A column of a table under the name that a node gives it."""
+    return column(own) if own == name else exp.Alias(this=column(own), alias=exp.to_identifier(name, quoted=True))
+
+
 def _as(name: str, expression: exp.Expr) -> exp.Expr:
     if isinstance(expression, exp.Column) and expression.name == name:
         return expression.copy()
-    return exp.alias_(expression.copy(), exp.to_identifier(name, quoted=True), copy=False)
+    return exp.Alias(this=expression.copy(), alias=exp.to_identifier(name, quoted=True))
 
 
 def _values(node: Values) -> exp.Query:

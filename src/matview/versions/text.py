@@ -306,27 +306,44 @@ def foreign_text(query: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
     """The text for another engine, which gives what Spark gives: also over no rows, where others say null of COUNT_IF,
     and DuckDB of what is collected."""
     with refusing_depth():
-        query = query.copy().transform(_understood, copy=False)
-        return _over_no_rows(query, dialect).sql(dialect, pretty=pretty, copy=False)
+        query = query.copy()
+        for call in _of(query, exp.Anonymous):
+            query = _replaced(query, call, _understood(call))
+        _over_no_rows(query, dialect)
+        return query.sql(dialect, pretty=pretty, copy=False)
 
 
-def _understood(node: exp.Expr) -> exp.Expr:
+def _of(query: exp.Expr, *kinds: type[exp.Expr]) -> list[exp.Expr]:
+    """Parts of these kinds, inner ones first: each can be replaced by what holds those inside of it."""
+    return list(query.find_all(*kinds))[::-1]
+
+
+def _replaced(query: exp.Expr, old: exp.Expr, new: exp.Expr) -> exp.Expr:
+    if old is query:
+        return new
+    if old is not new:
+        old.replace(new)
+    return query
+
+
+def _understood(call: exp.Expr) -> exp.Expr:
     """A call that was kept as it was written, as what sqlglot takes it for: other engines have other names for it."""
-    if not isinstance(node, exp.Anonymous) or node.name.upper() not in SparkParser.FUNCTIONS:
-        return node
+    if call.name.upper() not in SparkParser.FUNCTIONS:
+        return call
     try:
-        return exp.func(node.name, *node.expressions, dialect="spark")
+        return exp.func(call.name, *call.expressions, dialect="spark")
     except (SqlglotError, ValueError, LookupError):
-        return node
+        return call
 
 
-def _over_no_rows(query: exp.Expr, dialect: str) -> exp.Expr:
-    for count in list(query.find_all(exp.CountIf)):
-        if not isinstance(count.this, exp.Distinct):
-            count.replace(exp.Count(this=exp.Case().when(count.this, exp.Literal.number(1)), big_int=True))
-    for collected in list(query.find_all(exp.ArrayAgg, exp.ArrayUniqueAgg)) if dialect == "duckdb" else ():
-        whole: exp.Expr = collected
+def _over_no_rows(query: exp.Expr, dialect: str) -> None:
+    collecting = (exp.ArrayAgg, exp.ArrayUniqueAgg) if dialect == "duckdb" else ()
+    for found in _of(query, exp.CountIf, *collecting):
+        if isinstance(found, exp.CountIf):
+            if not isinstance(found.this, exp.Distinct):
+                found.replace(exp.Count(this=exp.Case().when(found.this, exp.Literal.number(1)), big_int=True))
+            continue
+        whole = found
         while isinstance(whole.parent, exp.Filter | exp.Window) and whole.parent.this is whole:
             whole = whole.parent
         whole.replace(exp.Coalesce(this=whole.copy(), expressions=[exp.Array(expressions=[])]))
-    return query
