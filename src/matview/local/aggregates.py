@@ -33,6 +33,8 @@ def aggregated(expression: exp.Expr, scope: Scope) -> Aggregated:
         found.append(_aggregate(node, scope))
         return exp.column(f"a{len(found) - 1}")
 
+    if isinstance(expression, exp.AggFunc):
+        return _aggregate(expression, scope)
     outer = expression.copy().transform(swap)
     made = scalar(outer, Scope.of([f"a{i}" for i in range(len(found))], [one.kind for one in found]))
     return Aggregated(made.kind, lambda rows: made.of([one.of(rows) for one in found]))

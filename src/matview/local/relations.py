@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Protocol
 
 from sqlglot import exp
@@ -33,12 +34,14 @@ from matview.algebra.origins import origins
 from matview.algebra.scalars import columns_in, conjuncts
 from matview.local.aggregates import aggregated
 from matview.local.kinds import Kind, NotLocal, Value, kind_of, normal, widest
-from matview.local.scalars import Row, Scope, scalar
+from matview.local.scalars import Row, Scope, scalar, tabulated
 
 MOST_ROWS = 50_000
 """More rows than these at any place are for Spark."""
 MOST_PAIRS = 10 * MOST_ROWS
 """So are more pairs of rows that a join has to look at."""
+SMALL_TABLE = 1_000
+"""A table of so few rows is read whole."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,21 @@ class Rows:
         return Scope.of(self.names, self.kinds)
 
     def values(self, name: str) -> frozenset[Value]:
-        place = self.names.index(name)
-        return frozenset(normal(row[place]) for row in self.rows)
+        return frozenset(key for (key,) in map(self.keyed([name]), self.rows))
+
+    def keyed(self, names: Sequence[str]) -> Callable[[Row], Row]:
+        """What some columns of a row have, as groups and joins see it."""
+        places = [self.names.index(name) for name in names]
+        if any(self.kinds[place].is_floating for place in places):
+            return lambda row: tuple([normal(row[place]) for place in places])
+        return _of_places(places)
+
+
+def _of_places(places: Sequence[int]) -> Callable[[Row], Row]:
+    """A row of what a row has in these places."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return (lambda row: (row[places[0]],)) if places else lambda _: ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +100,33 @@ _COMPUTED = (Scan, Change, Stored, Values, Filter, Project, Aggregate, Repeat, T
 def may_be_computed(node: Node) -> bool:
     """Whether all of its operators are among those that are computed here; its expressions may not be."""
     return all(isinstance(part, _COMPUTED) or (isinstance(part, Outer) and part.kind == "left") for part in parts(node))
+
+
+def is_led(node: Node, sizes: Callable[[str], int]) -> bool:
+    """Whether what is at hand leads to all that is read: no table but a small one is read whole."""
+    known: dict[Node, bool] = {}
+
+    def led(node: Node) -> bool:
+        if node not in known:
+            known[node] = _is_led(node, led, sizes)
+        return known[node]
+
+    return led(node)
+
+
+def _is_led(node: Node, led: Callable[[Node], bool], sizes: Callable[[str], int]) -> bool:
+    match node:
+        case Change() | Values():
+            return True
+        case Scan(name) | Stored(name):
+            return sizes(name) <= SMALL_TABLE
+        case Join(parts):
+            return any(map(led, parts))
+        case Semi(kind, left, right):
+            return led(left) or (kind == "semi" and led(right))
+        case Outer(_, left, _):
+            return led(left)
+    return all(map(led, node.inputs))
 
 
 def evaluated(node: Node, reader: Reader) -> Rows:
@@ -216,8 +259,8 @@ def _all_filtered(given: Rows, conditions: Iterable[exp.Expr]) -> Rows:
 def _projected(given: Rows, outputs: Sequence[tuple[str, exp.Expr]]) -> Rows:
     scope = given.scope
     made = [scalar(expression, scope) for _, expression in outputs]
-    values = [one.of for one in made]
-    rows = [tuple([of(row) for of in values]) for row in given.rows]
+    columns = tabulated(made, given.rows)
+    rows: list[Row] = list(zip(*columns, strict=True)) if columns else [()] * len(given.rows)
     return Rows(tuple(name for name, _ in outputs), tuple(one.kind for one in made), rows)
 
 
@@ -225,7 +268,7 @@ def _arranged(given: Rows, names: tuple[str, ...]) -> Rows:
     if names == given.names:
         return given
     places = [given.names.index(name) for name in names]
-    return Rows(names, tuple(given.kinds[p] for p in places), [tuple(row[p] for p in places) for row in given.rows])
+    return Rows(names, tuple(given.kinds[p] for p in places), list(map(_of_places(places), given.rows)))
 
 
 def _union(node: UnionAll, parts: Sequence[Rows]) -> Rows:
@@ -265,8 +308,8 @@ def _topmost(given: Rows, node: TopK) -> Rows:
 def _grouped(given: Rows, keys: Sequence[str], aggregates: Sequence[tuple[str, exp.Expr]]) -> Rows:
     places = [given.names.index(key) for key in keys]
     groups: dict[Row, list[Row]] = {} if keys else {(): []}
-    for row in given.rows:
-        groups.setdefault(tuple([normal(row[p]) for p in places]), []).append(row)
+    for key, row in zip(map(given.keyed(keys), given.rows), given.rows, strict=True):
+        groups.setdefault(key, []).append(row)
     scope = given.scope
     made = [aggregated(expression, scope) for _, expression in aggregates]
     rows = [(*key, *(one.of(members) for one in made)) for key, members in groups.items()]
@@ -311,12 +354,12 @@ class _Match:
     def finder(self) -> Callable[[Row], list[Row]]:
         """By the values of equal columns first; what else there is to hold is then looked at."""
         pairs = [(p, c) for c in self.on if (p := _equated(c, self.left.names, self.right.names)) is not None]
-        mine = [self.left.names.index(pair[0]) for pair, _ in pairs]
-        theirs = [self.right.names.index(pair[1]) for pair, _ in pairs]
+        mine = self.left.keyed([pair[0] for pair, _ in pairs])
+        theirs = self.right.keyed([pair[1] for pair, _ in pairs])
         needed = [place for place, (_, condition) in enumerate(pairs) if isinstance(condition, exp.EQ)]
         known: dict[Row, list[Row]] = {}
-        for row in self.right.rows:
-            known.setdefault(tuple([normal(row[p]) for p in theirs]), []).append(row)
+        for key, row in zip(map(theirs, self.right.rows), self.right.rows, strict=True):
+            known.setdefault(key, []).append(row)
         looked_up = {id(condition) for _, condition in pairs}
         holds = [scalar(condition, self._scope).of for condition in self.on if id(condition) not in looked_up]
 
@@ -324,10 +367,10 @@ class _Match:
 
         def found(row: Row) -> list[Row]:
             nonlocal looked_at
-            wanted = [normal(row[p]) for p in mine]
-            if any(wanted[place] is None for place in needed):
+            wanted = mine(row)
+            if None in wanted and any(wanted[place] is None for place in needed):
                 return []
-            near = known.get(tuple(wanted), [])
+            near = known.get(wanted, [])
             looked_at += len(near)
             if looked_at > MOST_PAIRS:
                 raise NotLocal("many pairs of rows")

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from matview.local.relations import MOST_ROWS, may_be_computed
+from matview.local.relations import MOST_ROWS, is_led, may_be_computed
 from matview.plan import strategies
-from matview.plan.cost import AT_HAND, LOOKUP, READ, REBUILD, SCAN, WRITE, Estimates, TableFacts
+from matview.plan.cost import AT_HAND, LOOKUP, READ, REBUILD, SCAN, WRITE, WRITE_AT_HAND, Estimates, TableFacts
 from matview.plan.definition import Part
 from matview.plan.steps import Action, Rebuild, Step
 
@@ -81,19 +81,22 @@ def candidates(part: Part, situation: Situation) -> list[Step]:
 def _priced(part: Part, strategy: str, action: Action, situation: Situation) -> Step:
     facts, stored = {**situation.tables, part.name: situation.stored}, situation.stored.rows
     step = Step(part, strategy, action)
-    share = AT_HAND if _is_at_hand(step, situation) else 1.0
+    at_hand = _is_at_hand(step, situation)
+    share, write = (AT_HAND, WRITE_AT_HAND) if at_hand else (1.0, WRITE)
     estimates = Estimates(facts, share * READ)
     made = estimates.of(step.node)
     rows = float(stored) if isinstance(action, Rebuild) and stored else made.rows
-    fixed = REBUILD if isinstance(action, Rebuild) else share * (LOOKUP + stored * SCAN)
-    cost = (fixed + made.seconds + rows * WRITE) * _correction(strategy, situation.past)
-    return replace(step.over(estimates.arranged(step.node)), rows=rows, cost=cost)
+    fixed = REBUILD if isinstance(action, Rebuild) else share * LOOKUP + stored * SCAN
+    cost = (fixed + made.seconds + rows * write) * _correction(strategy, situation.past)
+    return replace(step.over(estimates.arranged(step.node)), rows=rows, cost=cost, at_hand=at_hand)
 
 
 def _is_at_hand(step: Step, situation: Situation) -> bool:
-    """Few rows changed, from which few follow, by operators that the driver computes."""
-    changed = sum(facts.changed for facts in situation.tables.values())
-    return not isinstance(step.action, Rebuild) and changed <= MOST_ROWS and may_be_computed(step.node)
+    """Few rows changed, which lead to all that is read, by operators that the driver computes."""
+    facts = {**situation.tables, step.part.name: situation.stored}
+    changed = sum(one.changed for one in situation.tables.values())
+    few = not isinstance(step.action, Rebuild) and changed <= MOST_ROWS
+    return few and may_be_computed(step.node) and is_led(step.node, lambda name: facts[name].rows)
 
 
 def _correction(strategy: str, past: Sequence[Past]) -> float:

@@ -35,7 +35,7 @@ from matview.algebra.scalars import columns_in, conjuncts
 
 REBUILD, LOOKUP = 0.1, 0.4
 READ = 0.2
-AT_HAND = 0.1
+AT_HAND = 0.03
 """What reading, and looking up, take of that where few rows are computed on the driver."""
 SCAN = 1.0e-7
 PROBE = 0.6e-7
@@ -43,6 +43,8 @@ SHUFFLE = 7.0e-7
 GROUP = 2.5e-7
 SORT = 9.0e-7
 WRITE = 1.6e-6
+WRITE_AT_HAND = 25.0e-6
+"""The same on the driver, with all that Python does to the row before."""
 SENT = 200_000
 SELECTIVITY = 0.3
 FANOUT = 4.0

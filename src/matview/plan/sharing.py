@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from matview.algebra.nodes import Change, Node, Scan, SetOp, Stored, UnionAll, rebuilt, transform, walk
+from matview.algebra.nodes import Change, Node, Scan, SetOp, Stored, UnionAll, parts, rebuilt, transform, walk
 from matview.algebra.schema import Field, Schema
 from matview.plan.definition import Part
 
@@ -21,6 +21,11 @@ class Shared:
 
     first: tuple[tuple[str, Node], ...]
     nodes: tuple[Node, ...]
+
+    def takes_part(self, node: Node) -> bool:
+        """One of the expressions that use what is computed first."""
+        names = dict(self.first)
+        return any(isinstance(leaf, Stored) and leaf.view in names for leaf in parts(node))
 
 
 def share(nodes: Sequence[Node], prefix: str = "__shared") -> Shared:

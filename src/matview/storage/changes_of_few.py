@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matview.algebra.nodes import OLD_SUFFIX, UPDATES, WEIGHT
@@ -23,8 +23,9 @@ def changes_of_few(table: VersionedTable, files: Sequence[DataFile], columns: Se
     """The signed bag of some columns' rows, each with its weight last; NotLocal if it is for Spark to read."""
     if table.remote is not None and len(files) > 1:
         raise NotLocal("what came and went at a source cancels out")
-    told = [_Told(table.layout, first, last) for first, last in _tuples(table, files)]
-    rows = [row for one in told for row in (one.paired(columns) if UPDATES in columns else one.signed(columns))]
+    telling = _Telling.of(table.layout, columns)
+    tell = telling.paired if UPDATES in columns else telling.signed
+    rows = [row for first, last in _tuples(table, files, _stored(table.layout, columns)) for row in tell(first, last)]
     return Rows((*columns, WEIGHT), (*(_kind(table.layout, c) for c in columns), BIGINT), rows)
 
 
@@ -35,9 +36,17 @@ def _kind(layout: Layout, column: str) -> Kind:
 State = dict[str, Value]
 
 
-def _tuples(table: VersionedTable, files: Sequence[DataFile]) -> list[tuple[State, State]]:
+def _stored(layout: Layout, columns: Sequence[str]) -> list[str]:
+    """What has to be read for these columns of a change."""
+    plain = dict.fromkeys(column.removesuffix(OLD_SUFFIX) for column in columns if column != UPDATES)
+    if layout.schema.is_bag:
+        plain[COUNT] = None
+    before = [layout.pre(1, column) for column in plain if column in layout.updatable]
+    return [RID, layout.vn(1), layout.op(1), *plain, *before]
+
+
+def _tuples(table: VersionedTable, files: Sequence[DataFile], names: Sequence[str]) -> list[tuple[State, State]]:
     """Each tuple once, as it was first written and as it was last."""
-    names = [name for name, _ in table.layout.columns]
     vn, states = table.layout.vn(1), dict[Value, list[tuple[Value, int, State]]]()
     if sum(f.rows for f in files) > MOST_ROWS:
         raise NotLocal("many rows")
@@ -53,56 +62,58 @@ def _tuples(table: VersionedTable, files: Sequence[DataFile]) -> list[tuple[Stat
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """A tuple from before its first state to its last: what it was in between is nobody's business (C10)."""
+class _Telling:
+    """How a tuple is told, from before its first state to its last: what it was in between is nobody's business (C10).
 
-    layout: Layout
-    first: State
-    last: State
+    `before` has where a state keeps what each column was; `old` are the columns that updates are told by.
+    """
 
-    @property
-    def was(self) -> bool:
-        return self.first[self.layout.op(1)] in THERE_BEFORE
+    columns: Sequence[str]
+    operation: str
+    before: Mapping[str, str]
+    old: tuple[str, ...]
+    is_bag: bool
 
-    @property
-    def is_(self) -> bool:
-        return self.last[self.layout.op(1)] in THERE_AFTER
+    @classmethod
+    def of(cls, layout: Layout, columns: Sequence[str]) -> _Telling:
+        plain = [column.removesuffix(OLD_SUFFIX) for column in columns if column != UPDATES]
+        before = {c: layout.pre(1, c) if c in layout.updatable else c for c in (*plain, COUNT)}
+        old = [c.removesuffix(OLD_SUFFIX) for c in columns if c.endswith(OLD_SUFFIX)] if UPDATES in columns else plain
+        told = tuple(c for c in old if c in layout.updatable)
+        return cls(columns, layout.op(1), before, told, layout.schema.is_bag)
 
-    def before(self, column: str) -> Value:
-        return self.first[self.layout.pre(1, column) if column in self.layout.updatable else column]
+    def differs(self, first: State, last: State) -> bool:
+        return any(not _same(last[c], first[self.before[c]]) for c in self.old)
 
-    def differs(self, columns: Sequence[str]) -> bool:
-        return any(not _same(self.last[c], self.before(c)) for c in columns if c in self.layout.updatable)
-
-    def signed(self, columns: Sequence[str]) -> list[Row]:
-        now, then = [self.last[c] for c in columns], [self.before(c) for c in columns]
-        if self.layout.schema.is_bag:
-            weight = (self._count(self.last[COUNT]) if self.is_ else 0) - (
-                self._count(self.before(COUNT)) if self.was else 0
-            )
-            return [(*now, weight)] if weight else []
-        if self.was and self.is_ and not self.differs(columns):
+    def signed(self, first: State, last: State) -> list[Row]:
+        was, is_ = first[self.operation] in THERE_BEFORE, last[self.operation] in THERE_AFTER
+        if self.is_bag:
+            weight = (_count(last[COUNT]) if is_ else 0) - (_count(first[self.before[COUNT]]) if was else 0)
+            return [(*[last[c] for c in self.columns], weight)] if weight else []
+        if was and is_ and not self.differs(first, last):
             return []
-        return [*([(*now, 1)] if self.is_ else []), *([(*then, -1)] if self.was else [])]
+        come: list[Row] = [(*[last[c] for c in self.columns], 1)] if is_ else []
+        return [*come, (*[first[self.before[c]] for c in self.columns], -1)] if was else come
 
-    def paired(self, columns: Sequence[str]) -> list[Row]:
+    def paired(self, first: State, last: State) -> list[Row]:
         """An update as one row, its old values beside the new."""
-        old = [c.removesuffix(OLD_SUFFIX) for c in columns if c.endswith(OLD_SUFFIX)]
-        if not (self.was or self.is_) or (self.was and self.is_ and not self.differs(old)):
+        was, is_ = first[self.operation] in THERE_BEFORE, last[self.operation] in THERE_AFTER
+        if not (was or is_) or (was and is_ and not self.differs(first, last)):
             return []
-        return [(*(self._beside(c) for c in columns), 1 if self.is_ else -1)]
 
-    def _beside(self, column: str) -> Value:
-        if column == UPDATES:
-            return int(self.was and self.is_)
-        if column.endswith(OLD_SUFFIX):
-            return self.before(column.removesuffix(OLD_SUFFIX))
-        return self.last[column] if self.is_ else self.before(column)
+        def beside(column: str) -> Value:
+            if column == UPDATES:
+                return int(was and is_)
+            if column.endswith(OLD_SUFFIX):
+                return first[self.before[column.removesuffix(OLD_SUFFIX)]]
+            return last[column] if is_ else first[self.before[column]]
 
-    @staticmethod
-    def _count(value: Value) -> int:
-        assert isinstance(value, int)
-        return value
+        return [(*map(beside, self.columns), 1 if is_ else -1)]
+
+
+def _count(value: Value) -> int:
+    assert isinstance(value, int)
+    return value
 
 
 def _same(one: Value, other: Value) -> bool:

@@ -72,5 +72,9 @@ def column_of(values: Sequence[Value], kind: pa.DataType) -> pa.Array:
 
 
 def table_of(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
-    columns = [column_of([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
-    return pa.Table.from_arrays(columns, schema=schema)
+    return table_of_columns([[row[i] for row in rows] for i in range(len(schema))], schema)
+
+
+def table_of_columns(columns: Sequence[Sequence[Value]], schema: pa.Schema) -> pa.Table:
+    arrays = [column_of(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)

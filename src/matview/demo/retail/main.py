@@ -64,7 +64,7 @@ def run(path: str | None = None, *, seconds: float = SECONDS) -> int:
         spark = spark_session()
     with open_warehouse(place, spark=spark, settings=PATIENT) as warehouse, marked(place):
         refused, shop = first_act(console, warehouse), Shop()
-        second_act(console, warehouse, shop)
+        second_act(console, warehouse, shop, seconds)
         performance = Performance(warehouse, Board(console, seconds), shop)
         performance.run(time.monotonic() + seconds)
         good = last_act(console, warehouse, performance)
@@ -90,7 +90,8 @@ def first_act(console: Console, warehouse: Warehouse) -> bool:
     return not proposal.is_legal
 
 
-def second_act(console: Console, warehouse: Warehouse, shop: Shop) -> None:
+def second_act(console: Console, warehouse: Warehouse, shop: Shop, seconds: float) -> None:
+    """The legal assignment; within so many seconds one group is refreshed three times, the other once or twice."""
     console.print("The first remedy is taken: cust_returns becomes immediate.\n")
     with console.status("The goods come in, and the first customers ..."):
         warehouse.apply(TABLES)
@@ -98,7 +99,8 @@ def second_act(console: Console, warehouse: Warehouse, shop: Shop) -> None:
             for text in shop.first():
                 tx.sql(text)
     with console.status("Making two viewgroups and six views, as one version ..."):
-        applied = warehouse.apply(definitions("IMMEDIATE"))
+        often = max(1, round(seconds / 3))
+        applied = warehouse.apply(definitions("IMMEDIATE", f"{often} seconds", f"{2 * often} seconds"))
     console.print(f"{_told(applied.proposal)}: version {applied.version}.")
     console.print(states(warehouse.viewgroups()))
 

@@ -12,9 +12,9 @@ from pyspark.sql.types import StructType
 from sqlglot import exp, parse_one
 
 from matview.local.kinds import FOR_SPARK, Kind, NotLocal, kind_of
-from matview.local.scalars import Name, Row, Scope, scalar
+from matview.local.scalars import Name, Row, Scope, scalar, tabulated
 from matview.remembered import cached_property
-from matview.storage.values import rows_of, table_of
+from matview.storage.values import rows_of, table_of_columns
 from matview.versions.text import MatviewSpark
 
 
@@ -57,8 +57,8 @@ def computed(
         for condition in conditions:
             holds = scalar(condition, scope).of
             rows = [row for row in rows if holds(row)]
-        made = [scalar(expression, scope).of for expression in columns]
-        return table_of([tuple([of(row) for of in made]) for row in rows], schema)
+        made = [scalar(expression, scope) for expression in columns]
+        return table_of_columns(tabulated(made, rows), schema)
     except FOR_SPARK:
         return None
 

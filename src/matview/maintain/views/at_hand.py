@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from matview.algebra.nodes import Change, Node, Scan, Stored
 from matview.local.kinds import FOR_SPARK, NotLocal, held_as, kind_of
-from matview.local.relations import MOST_ROWS, Rows, Wanted, evaluated
+from matview.local.relations import MOST_ROWS, SMALL_TABLE, Rows, Wanted, evaluated
 from matview.local.scalars import Row
 from matview.maintain.change.given import Given
 from matview.maintain.change.working import Working
@@ -28,8 +28,6 @@ from matview.versions.tuples import Operation
 
 Shared = Callable[[str], Given | None]
 LOOKED_UP = frozenset({"tinyint", "smallint", "int", "bigint", "string", "date"})
-SMALL_TABLE = 1_000
-"""A table of so few rows is read whole."""
 
 
 def at_hand(context: Context, node: Node, changed: Mapping[str, Sequence[DataFile]], shared: Shared) -> Rows | None:
