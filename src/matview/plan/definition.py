@@ -35,6 +35,15 @@ class Part:
     def reads(self) -> frozenset[str]:
         return tables(self.node)
 
+    @cached_property
+    def columns_read(self) -> dict[str, set[str]]:
+        """The columns that it reads of each table; a table that is not there is read in ways unknown."""
+        read: dict[str, set[str]] = {}
+        for leaf in walk(self.node):
+            if isinstance(leaf, Scan):
+                read.setdefault(leaf.table, set()).update(leaf.columns)
+        return read
+
     @property
     def is_opaque(self) -> bool:
         """No rule understands it."""

@@ -78,7 +78,8 @@ class _Explaining:
         for name in part.reads:
             parent = self._record(name)
             consumed = self._edges.get((parent.id, own.id), self._version.current_vn)
-            waits[name] = pending(self._runtime.catalog.views.log(parent.id, consumed))
+            waiting = pending(self._runtime.catalog.views.log(parent.id, consumed))
+            waits[name] = waiting if waiting.matters(part.columns_read.get(name)) else pending(())
         if not any(p.entries for p in waits.values()):
             return self._supposed(part, view.policy, reason)
         tables = {name: waiting.beside(self._facts(name)) for name, waiting in waits.items()}

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Literal
 
-from matview.algebra.nodes import Scan, walk
 from matview.algebra.schema import RESERVED_PREFIX
 from matview.catalog.records import LogEntry, RefreshRecord
 from matview.maintain.change.working import Counts, Working
@@ -245,22 +244,13 @@ def _run(context: Context, step: Step, target: _Target, changed: run.Changed, co
 
 def _changes(context: Context, target: _Target) -> dict[str, Pending]:
     """The tables whose changes matter to a part."""
-    columns = _columns_read(target.part)
+    columns = target.part.columns_read
     found = {}
     for parent in target.part.reads:
         change = pending(_entries(context, context.tables[parent], target.working))
         if change.matters(columns.get(parent)):
             found[parent] = change
     return found
-
-
-def _columns_read(part: Part) -> dict[str, set[str]]:
-    """The columns that a part reads of each table; a table that is not there is read in ways unknown."""
-    read: dict[str, set[str]] = {}
-    for leaf in walk(part.node):
-        if isinstance(leaf, Scan):
-            read.setdefault(leaf.table, set()).update(leaf.columns)
-    return read
 
 
 def _entries(context: Context, parent: Working, child: Working) -> Iterator[LogEntry]:
