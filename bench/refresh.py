@@ -81,7 +81,8 @@ class Bench:
             if kind in ("inserts", "mixed"):
                 part = "" if kind == "inserts" else " AND pmod(xxhash64(l_orderkey, 7), 3) = 2"
                 names = [c.name for c in self.warehouse.table("lineitem").schema.columns]
-                cloned = ", ".join(f"l_linenumber + {10 * self.turn}" if n == "l_linenumber" else n for n in names)
+                new = f"l_linenumber + {10 * 2**self.turn}"  # another one each time, also of a row that was cloned
+                cloned = ", ".join(new if n == "l_linenumber" else n for n in names)
                 tx.sql(f"INSERT INTO lineitem SELECT {cloned} FROM lineitem WHERE {lines}{part}")
 
     def tried(self, views: list[str], mode: str) -> float:
