@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from sqlglot import exp, parse_one
 
 import matview
 from matview.local import relations
-from matview.local.kinds import FOR_SPARK, Kind, NotLocal
-from matview.local.relations import Rows, _joined, _outer, _semi
+from matview.local.kinds import FOR_SPARK, UNKNOWN, Kind, NotLocal
+from matview.local.relations import Rows, _grouped, _joined, _outer, _semi
 from matview.local.scalars import Scope, scalar
+from matview.storage.values import column_of
 
 A, D, INT = "a", "d", Kind("int")
 SCOPE = Scope.of((A, D), (INT, Kind("decimal", 30, 10)))
@@ -83,3 +86,17 @@ def test_views_of_such_expressions(spark: Any, tmp_path: Path) -> None:
             warehouse.sql(statement)
             warehouse.refresh("listed", "deep", "branches")
             assert warehouse.audit() == {"branches": 0, "deep": 0, "listed": 0}
+
+
+def test_groups_of_values_whose_type_is_not_known() -> None:
+    """They may be floating numbers, of which zeros are alike and so are all that are none."""
+    nan = float("nan")
+    given = Rows(("k", "n"), (UNKNOWN, INT), [(nan, 1), (float("nan"), 1), (-0.0, 1), (0.0, 1)])
+    found = _grouped(given, ("k",), (("n", parsed("sum(n)")),))
+    assert sorted(row[1] for row in found.rows) == [2, 2]
+
+
+@pytest.mark.parametrize("value", [Decimal("1.5"), 1.5])
+def test_no_number_is_cut_off(value: Any) -> None:
+    with pytest.raises(NotLocal):
+        column_of([1, value], pa.int32())

@@ -372,3 +372,19 @@ def test_explain_looks_at_what_matters(sales: matview.Warehouse) -> None:
     assert "for the changes that are waiting" not in sales.explain("plain")
     sales.sql("UPDATE sales SET city = 'Rome' WHERE city = 'Oslo'")
     assert "for the changes that are waiting" in sales.explain("plain")
+
+
+@pytest.mark.parametrize("few", [20_000, -1], ids=["on the driver", "by Spark"])
+def test_columns_that_are_called_as_old_values_are(
+    few: int, warehouse: matview.Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(few_rows, "FEW_ROWS", few)
+    warehouse.sql("CREATE TABLE t (id INT, x INT, `x~old` INT, PRIMARY KEY (id))")
+    warehouse.sql("INSERT INTO t VALUES (1, 1, 10)")
+    warehouse.sql("CREATE MATERIALIZED VIEW v AS SELECT id, x, `x~old` FROM t")
+    warehouse.sql("CREATE MATERIALIZED VIEW s AS SELECT sum(x) AS x, sum(`x~old`) AS y FROM t")
+    warehouse.sql("INSERT INTO t VALUES (2, 2, 20)")
+    warehouse.sql("UPDATE t SET x = x + 1 WHERE id = 1")
+    warehouse.sql("UPDATE t SET `x~old` = `x~old` + 1 WHERE id = 2")
+    warehouse.refresh("v", "s", mode="delta")
+    assert_right(warehouse, "v", "s")

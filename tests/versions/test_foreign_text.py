@@ -34,3 +34,8 @@ def test_in_a_window() -> None:
 def test_for_postgres() -> None:
     text = foreign_text(sqlglot.parse_one("SELECT count_if(a) FROM t", read="spark"), "postgres")
     assert " ".join(text.split()) == "SELECT COUNT(CASE WHEN a THEN 1 END) FROM t"
+
+
+def test_one_inside_the_other() -> None:
+    text = "SELECT collect_list(x) FILTER (WHERE y > 0) OVER (PARTITION BY count_if(z > 1)) FROM t"
+    assert "COUNT_IF" not in foreign_text(sqlglot.parse_one(text, read="spark"), "duckdb")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -15,6 +16,11 @@ WEIGHT = "__weight"
 
 OLD_SUFFIX, UPDATES = "~old", "__updates"
 """A change may tell an update as one row: old values stand in columns of this suffix, and 1 in `__updates`."""
+
+
+def own_column(column: str, columns: Collection[str]) -> str:
+    """The column of the table that one of a change's columns is of."""
+    return column.removesuffix(OLD_SUFFIX) if UPDATES in columns else column
 
 
 @dataclass(frozen=True)

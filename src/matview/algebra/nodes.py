@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from matview.algebra.joins import Join, Outer, Semi, SetOp, UnionAll
-from matview.algebra.leaves import OLD_SUFFIX, UPDATES, WEIGHT, Change, Opaque, Scan, Stored, Values
+from matview.algebra.leaves import OLD_SUFFIX, UPDATES, WEIGHT, Change, Opaque, Scan, Stored, Values, own_column
 from matview.algebra.relation import BadNode
 from matview.algebra.unary import Aggregate, Filter, Project, Repeat, TopK, Unnest, Window
 
@@ -42,6 +42,7 @@ __all__ = [
     "Unnest",
     "Values",
     "Window",
+    "own_column",
     "parts",
     "rebuilt",
     "tables",

@@ -1,7 +1,7 @@
 """Relational expressions over few rows.
 
-A join begins with the side that is at hand, whose values say which rows of the other side are wanted: tables are never
-read whole, only looked up. Where that cannot be, or rows become many, NotLocal is raised: Spark shall compute it.
+A join begins with the side that is at hand, whose values say which rows of the other side are wanted: tables are looked
+up, and only small ones read whole. Where that cannot be, or rows become many, NotLocal is raised: Spark shall do it.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ from matview.local.scalars import Row, Scope, scalar, tabulated
 
 MOST_ROWS = 50_000
 """More rows than these at any place are for Spark."""
+MOST_CHANGED = 20_000
+"""Changes are read here up to so many tuples."""
 MOST_PAIRS = 10 * MOST_ROWS
 """So are more pairs of rows that a join has to look at."""
 SMALL_TABLE = 1_000
@@ -66,7 +68,7 @@ class Rows:
     def keyed(self, names: Sequence[str]) -> Callable[[Row], Row]:
         """What some columns of a row have, as groups and joins see it."""
         places = [self.names.index(name) for name in names]
-        if any(self.kinds[place].is_floating for place in places):
+        if not all(self.kinds[place].is_ordered for place in places):
             return lambda row: tuple([normal(row[place]) for place in places])
         return _of_places(places)
 

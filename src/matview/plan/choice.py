@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from matview.local.relations import MOST_ROWS, is_led, may_be_computed
+from matview.local.relations import MOST_CHANGED, is_led, may_be_computed
 from matview.plan import strategies
-from matview.plan.cost import AT_HAND, LOOKUP, READ, REBUILD, SCAN, WRITE, WRITE_AT_HAND, Estimates, TableFacts
+from matview.plan.cost import AT_HAND, LOOKUP, READ, REBUILD, REWRITE, SCAN, WRITE, WRITE_AT_HAND, Estimates, TableFacts
 from matview.plan.definition import Part
 from matview.plan.steps import Action, Rebuild, Step
 
@@ -82,7 +82,7 @@ def _priced(part: Part, strategy: str, action: Action, situation: Situation) -> 
     facts, stored = {**situation.tables, part.name: situation.stored}, situation.stored.rows
     step = Step(part, strategy, action)
     at_hand = _is_at_hand(step, situation)
-    share, write = (AT_HAND, WRITE_AT_HAND) if at_hand else (1.0, WRITE)
+    share, write = (AT_HAND, WRITE_AT_HAND) if at_hand else (1.0, REWRITE if isinstance(action, Rebuild) else WRITE)
     estimates = Estimates(facts, share * READ)
     made = estimates.of(step.node)
     rows = float(stored) if isinstance(action, Rebuild) and stored else made.rows
@@ -95,7 +95,7 @@ def _is_at_hand(step: Step, situation: Situation) -> bool:
     """Few rows changed, which lead to all that is read, by operators that the driver computes."""
     facts = {**situation.tables, step.part.name: situation.stored}
     changed = sum(one.changed for one in situation.tables.values())
-    few = not isinstance(step.action, Rebuild) and changed <= MOST_ROWS
+    few = not isinstance(step.action, Rebuild) and changed <= MOST_CHANGED
     return few and may_be_computed(step.node) and is_led(step.node, lambda name: facts[name].rows)
 
 

@@ -30,6 +30,8 @@ def paired(summary: Summary, table: str, updated: Collection[str]) -> tuple[Summ
     if len(scans) != 1 or summary.method != "additive":
         return None
     scan = scans[0]
+    if any(name.endswith(OLD_SUFFIX) for name in scan.columns):
+        return None  # a column of the user's own, which would be taken for an old value
     fields = {f.name for f, c in zip(scan.fields, scan.columns, strict=True) if c in updated}
     keys = [outputs[key] for key in summary.aggregate.keys]
     if not fields or not _only_read_above(core, fields) or any(columns_in(key) & fields for key in keys):

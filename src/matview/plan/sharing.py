@@ -65,14 +65,14 @@ def _using(node: Node, names: Mapping[Node, str]) -> Node:
 # the same columns for all ---------------------------------------------------------------------------------------------
 
 
-def widened(parts: Sequence[Part], schemas: Mapping[str, Schema]) -> list[Part]:
+def widened(views: Sequence[Part], schemas: Mapping[str, Schema]) -> list[Part]:
     """Each part reads of every table what any of them reads, where that leaves what it shows as it is."""
     wanted: dict[str, dict[str, None]] = {}
-    for part in parts:
+    for part in views:
         for leaf in walk(part.node):
             if isinstance(leaf, Scan):
                 wanted.setdefault(leaf.table, {}).update(dict.fromkeys(leaf.columns))
-    return [_wide(part, wanted, schemas) for part in parts]
+    return [_wide(part, wanted, schemas) for part in views]
 
 
 def _wide(part: Part, wanted: Mapping[str, Mapping[str, None]], schemas: Mapping[str, Schema]) -> Part:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from matview.algebra.nodes import OLD_SUFFIX, UPDATES, WEIGHT
+from matview.algebra.nodes import OLD_SUFFIX, UPDATES, WEIGHT, own_column
 from matview.storage.engine import relation_name
 from matview.storage.snapshot import DataFile, Level
 from matview.storage.table import VersionedTable
@@ -61,7 +61,7 @@ def _net(
     is nobody's business: no expression may be computed of it (C10).
     """
     layout, op = table.layout, table.layout.op(1)
-    asked = {c.removesuffix(OLD_SUFFIX) for c in columns if c != UPDATES}
+    asked = {own_column(c, columns) for c in columns if c != UPDATES}
     kept = [c for c in layout.current if c in asked or c == COUNT]
     before = [layout.pre(1, c) for c in kept if c in layout.updatable]
     when = f"struct({layout.vn(1)}, __later)"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from matview.algebra.nodes import OLD_SUFFIX, UPDATES, WEIGHT
+from matview.algebra.nodes import OLD_SUFFIX, UPDATES, WEIGHT, own_column
 from matview.local.kinds import BIGINT, INT, Kind, NotLocal, Value, kind_of, normal
-from matview.local.relations import MOST_ROWS, Rows
+from matview.local.relations import Rows
 from matview.local.scalars import Row
 from matview.storage.snapshot import DataFile, Level
 from matview.storage.table import VersionedTable
@@ -26,11 +26,11 @@ def changes_of_few(table: VersionedTable, files: Sequence[DataFile], columns: Se
     telling = _Telling.of(table.layout, columns)
     tell = telling.paired if UPDATES in columns else telling.signed
     rows = [row for first, last in _tuples(table, files, _stored(table.layout, columns)) for row in tell(first, last)]
-    return Rows((*columns, WEIGHT), (*(_kind(table.layout, c) for c in columns), BIGINT), rows)
+    return Rows((*columns, WEIGHT), (*(_kind(table.layout, c, columns) for c in columns), BIGINT), rows)
 
 
-def _kind(layout: Layout, column: str) -> Kind:
-    return INT if column == UPDATES else kind_of(layout.type_of(column.removesuffix(OLD_SUFFIX)))
+def _kind(layout: Layout, column: str, columns: Sequence[str]) -> Kind:
+    return INT if column == UPDATES else kind_of(layout.type_of(own_column(column, columns)))
 
 
 State = dict[str, Value]
@@ -38,7 +38,7 @@ State = dict[str, Value]
 
 def _stored(layout: Layout, columns: Sequence[str]) -> list[str]:
     """What has to be read for these columns of a change."""
-    plain = dict.fromkeys(column.removesuffix(OLD_SUFFIX) for column in columns if column != UPDATES)
+    plain = dict.fromkeys(own_column(column, columns) for column in columns if column != UPDATES)
     if layout.schema.is_bag:
         plain[COUNT] = None
     before = [layout.pre(1, column) for column in plain if column in layout.updatable]
@@ -48,8 +48,6 @@ def _stored(layout: Layout, columns: Sequence[str]) -> list[str]:
 def _tuples(table: VersionedTable, files: Sequence[DataFile], names: Sequence[str]) -> list[tuple[State, State]]:
     """Each tuple once, as it was first written and as it was last."""
     vn, states = table.layout.vn(1), dict[Value, list[tuple[Value, int, State]]]()
-    if sum(f.rows for f in files) > MOST_ROWS:
-        raise NotLocal("many rows")
     for later, level in enumerate((Level.BASE, Level.OVERLAY)):
         few = table.few([f for f in files if f.level is level])
         if few is None:
@@ -76,7 +74,7 @@ class _Telling:
 
     @classmethod
     def of(cls, layout: Layout, columns: Sequence[str]) -> _Telling:
-        plain = [column.removesuffix(OLD_SUFFIX) for column in columns if column != UPDATES]
+        plain = [own_column(column, columns) for column in columns if column != UPDATES]
         before = {c: layout.pre(1, c) if c in layout.updatable else c for c in (*plain, COUNT)}
         old = [c.removesuffix(OLD_SUFFIX) for c in columns if c.endswith(OLD_SUFFIX)] if UPDATES in columns else plain
         told = tuple(c for c in old if c in layout.updatable)

@@ -9,11 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import types as t
 
+from matview.local.relations import MOST_CHANGED
 from matview.storage.files import Files
 from matview.storage.floats import arrow_options
 from matview.storage.snapshot import DataFile
 
-FEW_ROWS = 20_000
+FEW_ROWS = MOST_CHANGED
 _ARROW: dict[type[t.DataType], pa.DataType] = {
     t.ByteType: pa.int8(),
     t.ShortType: pa.int16(),

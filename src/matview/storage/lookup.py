@@ -39,7 +39,7 @@ def looked_up(
     files: Sequence[DataFile],
     columns: Sequence[str],
     wanted: Wanted,
-    most: int = MOST_LOOKED_THROUGH,
+    most: int,
 ) -> pa.Table | None:
     """The newest state of each tuple that has one of the values wanted in every column named; void ones are left out.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -59,6 +60,8 @@ def rows_of(table: pa.Table, names: Sequence[str]) -> list[Row]:
 
 def column_of(values: Sequence[Value], kind: pa.DataType) -> pa.Array:
     """NotLocal if it has no such values: more digits than there are, a number out of range."""
+    if pa.types.is_integer(kind) and any(isinstance(value, Decimal | float) for value in values):
+        raise NotLocal("a number that would be cut off")
     try:
         if pa.types.is_date32(kind):
             return pa.array(values, pa.int32()).cast(kind)

@@ -337,13 +337,10 @@ def _understood(call: exp.Expr) -> exp.Expr:
 
 
 def _over_no_rows(query: exp.Expr, dialect: str) -> None:
-    collecting = (exp.ArrayAgg, exp.ArrayUniqueAgg) if dialect == "duckdb" else ()
-    for found in _of(query, exp.CountIf, *collecting):
-        if isinstance(found, exp.CountIf):
-            if not isinstance(found.this, exp.Distinct):
-                found.replace(exp.Count(this=exp.Case().when(found.this, exp.Literal.number(1)), big_int=True))
-            continue
-        whole = found
+    for count in _of(query, exp.CountIf):
+        if not isinstance(count.this, exp.Distinct):
+            count.replace(exp.Count(this=exp.Case().when(count.this, exp.Literal.number(1)), big_int=True))
+    for whole in _of(query, exp.ArrayAgg, exp.ArrayUniqueAgg) if dialect == "duckdb" else ():
         while isinstance(whole.parent, exp.Filter | exp.Window) and whole.parent.this is whole:
             whole = whole.parent
         whole.replace(exp.Coalesce(this=whole.copy(), expressions=[exp.Array(expressions=[])]))

@@ -13,7 +13,9 @@ import pytest
 from tests.counting import jobs
 
 import matview
+from matview.maintain.change import meeting
 from matview.storage import few as few_rows
+from matview.storage.lookup import looked_up
 
 COLUMNS = "id BIGINT, n INT, city STRING, amount DECIMAL(9,2), day DATE, ok BOOLEAN, x DOUBLE, `odd.name` INT"
 
@@ -169,3 +171,39 @@ def test_a_condition_of_a_merge_is_not_left_to_chance(chance: Callable[[str], ob
         chance(merge.format("rand()") + " THEN UPDATE SET x = 1, y = 1")
     chance(merge.format("s.r") + " THEN UPDATE SET x = 1, y = 1")
     assert chance("SELECT count_if(x <> y) + 1000 * count(*) FROM k") == 40_000
+
+
+# what is too much for it ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("columns", ["n INT, s STRING", "n INT PRIMARY KEY, s STRING"], ids=["bag", "keyed"])
+def test_weights_that_no_number_holds(columns: str, spark: Any, tmp_path: Path) -> None:
+    """Added up without a look they would be nothing, and the change would be lost."""
+    with matview.open(tmp_path / "wh", spark=spark) as opened:
+        opened.sql(f"CREATE TABLE t ({columns})")
+        many = pa.table({"n": pa.array([1] * 4, pa.int32()), "s": ["a"] * 4, "weight": [2**62] * 4})
+        with pytest.raises(matview.MatviewError), opened.transaction() as tx:
+            tx.apply("t", many)
+        assert opened.sql("SELECT count(*) FROM t").collect()[0][0] == 0
+
+
+def test_a_value_that_many_tuples_have(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are not brought here to meet one row."""
+    brought: list[int | None] = []
+
+    def counted(*arguments: Any) -> pa.Table | None:
+        found = looked_up(*arguments)
+        brought.append(None if found is None else found.num_rows)
+        return found
+
+    monkeypatch.setattr(meeting, "looked_up", counted)
+    monkeypatch.setattr(meeting, "MOST_ROWS", 5)
+    with matview.open(tmp_path / "wh", spark=spark) as opened:
+        opened.sql("CREATE TABLE clicks (kind STRING, amount DECIMAL(10,2))")
+        rows = ", ".join(f"('{'buy' if n else 'look'}', {n}.5)" for n in range(20))
+        opened.sql(f"INSERT INTO clicks VALUES {rows}")
+        brought.clear()
+        opened.sql("INSERT INTO clicks VALUES ('look', 0.5)")
+        opened.sql("INSERT INTO clicks VALUES ('buy', 1.5)")
+        assert brought == [1, None]
+        assert opened.sql("SELECT count(*) FROM clicks WHERE amount = 1.5").collect()[0][0] == 2

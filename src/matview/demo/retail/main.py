@@ -34,7 +34,8 @@ from matview.warehouse import Warehouse, open_warehouse
 SECONDS = 25.0
 SHORT_OF = 20  # so few of an item in a store trigger restocking
 THINKING = 0.7
-PATIENT = Settings(lease_wait=300.0)  # on a machine that is busy with other things, too
+PATIENCE = 300.0
+PATIENT = Settings(lease_wait=PATIENCE)  # on a machine that is busy with other things, too
 OFFICE = (
     ("total_item_returns", "SELECT item, n FROM total_item_returns ORDER BY n DESC, item LIMIT 1", "item {}, {} times"),
     ("large_sales", "SELECT count(*), sum(amount) FROM large_sales", "{} sales, {} in all"),
@@ -184,6 +185,9 @@ class Performance:
             moved = {tried.group for tried in self.refreshes if _is_new(tried)}
             if self.failures or (time.monotonic() >= deadline and moved >= {"marketing", "daily"}):
                 return
+            if time.monotonic() >= deadline + PATIENCE:
+                told = [f"{tried.group}: {tried.error}" for tried in self.refreshes if tried.error is not None]
+                self.failures.append(told[-1] if told else "a viewgroup was not refreshed in time")
             time.sleep(min(0.2, scheduler.pause()))
 
     def _heard(self, tried: Tried) -> None:

@@ -73,8 +73,8 @@ class InPlace:
             found = self.working.latest(files, spark_text(current(predicates)))
             return run(select, {relation: found}).hint("rebalance", 1)
 
-        most = sum(f.rows for f in files) if here is None else here.num_rows
-        return stage(self.working, Staged(made, (Level.OVERLAY,), most, here=here))
+        expected = sum(f.rows for f in files) if here is None else here.num_rows
+        return stage(self.working, Staged(made, (Level.OVERLAY,), expected, here=here))
 
     @cached_property
     def _draws(self) -> bool:

@@ -19,6 +19,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from sqlglot import exp
 
 from matview.algebra.scalars import conjunction
+from matview.local.relations import MOST_ROWS
 from matview.maintain.change.beside import Side, computed, expressions
 from matview.maintain.change.comparing import all_of, comparable, same_sql
 from matview.maintain.change.given import Extent, Given, extent, newest_states
@@ -199,7 +200,7 @@ def _looked_up(working: Working, rows: Given, files: Sequence[DataFile], key: Se
     listed = [c for c in key if kind_of(table.layout.type_of(c)) in LISTED]
     values = {c: rows.few.column(rows.place(c)).unique() for c in listed}
     values = {c: found for c, found in values.items() if found.type == arrow_type(struct[c].dataType)}
-    found = looked_up(table, files, struct.names, values) if values else None
+    found = looked_up(table, files, struct.names, values, MOST_ROWS) if values else None
     return None if found is None else Given.local(table.engine, found, struct)
 
 

@@ -13,6 +13,7 @@ from matview.algebra.nodes import WEIGHT
 from matview.algebra.scalars import conjuncts
 from matview.algebra.schema import Schema
 from matview.errors import UnknownColumn, UnsupportedStatement
+from matview.local.relations import MOST_ROWS
 from matview.maintain.change.assign import assigned_sql
 from matview.maintain.change.given import Given
 from matview.maintain.change.rows import HITS
@@ -121,7 +122,7 @@ def looked_up_near(working: Working, statement: st.Merge, source: Given) -> Give
         mine, theirs = stored.field(pair[0]).type, source.few.column(source.place(pair[1])).unique()
         if theirs.type == mine or (pa.types.is_signed_integer(theirs.type) and mine == pa.int64()):
             wanted[pair[0]] = theirs.cast(mine)
-    found = looked_up(table, working.current.files, stored.names, wanted) if wanted else None
+    found = looked_up(table, working.current.files, stored.names, wanted, MOST_ROWS) if wanted else None
     return None if found is None else Given.local(table.engine, found, table.engine.struct(table.layout.columns))
 
 

@@ -15,9 +15,12 @@ from matview.storage.engine import Engine
 def net_of_few(engine: Engine, rows: Given, once: Sequence[str] = ()) -> Given | None:
     """The weights of equal rows are added up, and so are the columns of `once`, which are then left out.
 
-    None if the rows are not few, if Arrow does not tell them apart as Spark does, or if one of `once` exceeds 1.
+    None if the rows are not few, if Arrow does not tell them apart as Spark does, if one of `once` exceeds 1, or if
+    weights may add up to more than there are numbers, of which Arrow says nothing.
     """
     if rows.few is None or any(pa.types.is_floating(kind) for kind in rows.few.schema.types):
+        return None
+    if sum(abs(weight or 0) for weight in rows.few[WEIGHT].to_pylist()) >= 1 << 63:
         return None
     kept = [i for i, name in enumerate(rows.few.column_names) if name not in (WEIGHT, *once)]
     numbered = pa.table(

@@ -19,8 +19,8 @@ from matview.storage.few import are_few, arrow_schema
 from matview.storage.table import VersionedTable
 from matview.storage.values import table_of
 
-_PLAIN = {"expressions", "kind"}
-"""Parts that a SELECT of constants may have."""
+_PLAIN = {"expressions"}
+"""What a SELECT of constants has."""
 
 
 def written(table: VersionedTable, names: Sequence[str], source: exp.Expr) -> Given | None:
@@ -31,15 +31,16 @@ def written(table: VersionedTable, names: Sequence[str], source: exp.Expr) -> Gi
     lines, columns = _lines(source), [table.schema.column(name) for name in names]
     struct = StructType([table.engine.struct(table.layout.columns)[c.name] for c in table.schema.columns])
     schema = arrow_schema(struct)
-    if schema is None or not lines or not are_few(len(lines)) or any(len(line) != len(names) for line in lines):
+    if schema is None or not lines or any(len(line) != len(names) for line in lines):
+        return None
+    if not are_few(len(lines) * len(names)):
         return None
     if None in columns or len({c.name for c in columns if c is not None}) < len(columns):
         return None
     places = [None if c not in columns else columns.index(c) for c in table.schema.columns]
     try:
-        cells = [
-            [_cell(line, place, c) for place, c in zip(places, table.schema.columns, strict=True)] for line in lines
-        ]
+        kinds = [_kind(c) for c in table.schema.columns]
+        cells = [[_cell(line, place, kind) for place, kind in zip(places, kinds, strict=True)] for line in lines]
         rows: list[Row] = [tuple(scalar(cell, Scope({})).of(()) for cell in line) for line in cells]
         if not table.schema.is_bag:
             return Given.local(table.engine, table_of(rows, schema), struct)
@@ -57,12 +58,16 @@ def _lines(source: exp.Expr) -> list[list[exp.Expr]] | None:
     return None
 
 
-def _cell(line: Sequence[exp.Expr], place: int | None, column: Column) -> exp.Expr:
-    """A value on its way into its column; without one, null."""
+def _kind(column: Column) -> exp.DataType:
     if is_sized(column.type):
         raise NotLocal("a text of limited length")
+    return exp.DataType.build(column.type, dialect="spark")
+
+
+def _cell(line: Sequence[exp.Expr], place: int | None, kind: exp.DataType) -> exp.Expr:
+    """A value on its way into its column; without one, null."""
     value = exp.null() if place is None else line[place].unalias()
-    return exp.cast(value.copy(), column.type, dialect="spark")
+    return exp.cast(value.copy(), kind.copy())
 
 
 def _weighed(table: VersionedTable, rows: Sequence[Row], schema: pa.Schema, struct: StructType) -> Given:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
-from matview.algebra.nodes import OLD_SUFFIX, WEIGHT, Change, Node, Scan, Stored, parts
+from matview.algebra.nodes import WEIGHT, Change, Node, Scan, Stored, own_column, parts
 from matview.algebra.schema import Field
 from matview.delta.signed import difference
 from matview.maintain.change import rows
@@ -132,7 +132,7 @@ def _values(context: Context, leaf: Change | Stored, column: str, changed: Chang
     few = table.few(changed[leaf.scan.table])
     if few is None:
         return None
-    own = leaf.scan.columns[leaf.scan.names.index(column)].removesuffix(OLD_SUFFIX)
+    own = own_column(leaf.scan.columns[leaf.scan.names.index(column)], leaf.scan.columns)
     stored = [own, table.layout.pre(1, own)] if own in table.layout.updatable else [own]
     return distinct_values(*(few[name] for name in stored))
 
