@@ -157,8 +157,14 @@ def _run_together(context: Context, planned: list[_Planned]) -> Counts:
 def _side_by_side(context: Context, work: list[_Task], common: run.Common) -> Counts:
     """What the driver computes itself comes one after the other: Python does one thing at a time, and its threads get
     into each other's way. (Five views took 1.1 times as long as each alone.)"""
-    queues = [[task] for task in work if not task[1].at_hand]
-    if own := [task for task in work if task[1].at_hand]:
+    own: list[_Task] = []
+    queues: list[list[_Task]] = []
+    for task in work:
+        if _is_the_drivers(context, task):
+            own.append(task)
+        else:
+            queues.append([task])
+    if own:
         queues.append(own)
 
     def run_all(queue: list[_Task]) -> Counts:
@@ -168,6 +174,12 @@ def _side_by_side(context: Context, work: list[_Task], common: run.Common) -> Co
         return run_all(queues[0])
     with ThreadPoolExecutor(SIDE_BY_SIDE, "matview-refresh") as pool:
         return sum(pool.map(run_all, queues), Counts())
+
+
+def _is_the_drivers(context: Context, task: _Task) -> bool:
+    """Not what waits for the answers of sources."""
+    planned, step = task
+    return step.at_hand and not _is_remote(context, planned.target.part)
 
 
 def _of_the_same_changes(planned: list[_Planned]) -> list[list[_Planned]]:
