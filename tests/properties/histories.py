@@ -107,7 +107,7 @@ class Generator:
         frame = self.spark.createDataFrame([(k, *r) for k, r in rows.items()], "id INT, a INT, b STRING")
         if not rows or self.random.random() < 0.3:
             return lambda tx: tx.insert("k", frame)
-        values = ", ".join(f"({k}, {_sql(a)}, {_sql(b)})" for k, (a, b) in rows.items())
+        values = ", ".join(f"({k}, {sql(a)}, {sql(b)})" for k, (a, b) in rows.items())
         return lambda tx: tx.sql(f"INSERT INTO k VALUES {values}")
 
     def update(self) -> Statement:
@@ -115,7 +115,7 @@ class Generator:
         for key, (_, b) in list(self.model.working.keyed.items()):
             if key % step == rest % step:
                 self.model.put(key, (value, b))
-        return lambda tx: tx.sql(f"UPDATE k SET a = {_sql(value)} WHERE id % {step} = {rest % step}")
+        return lambda tx: tx.sql(f"UPDATE k SET a = {sql(value)} WHERE id % {step} = {rest % step}")
 
     def delete(self) -> Statement:
         least = self.random.randint(0, IDS)
@@ -133,7 +133,7 @@ class Generator:
             elif self.model.working.keyed[key] != (a, b):
                 self.model.put(key, (a, b))
         rows = " UNION ALL ".join(
-            f"SELECT {k} AS id, INT({_sql(a)}) AS a, STRING({_sql(b)}) AS b" for k, (a, b) in source.items()
+            f"SELECT {k} AS id, INT({sql(a)}) AS a, STRING({sql(b)}) AS b" for k, (a, b) in source.items()
         )
         text = (
             f"MERGE INTO k AS t USING ({rows}) AS s ON t.id = s.id WHEN MATCHED AND s.a IS NULL THEN DELETE "
@@ -213,14 +213,14 @@ class Generator:
         met = {row: count for row, count in bag.items() if row[0] == number}
         self.model.working.bag = Counter({row: count for row, count in bag.items() if row not in met})
         self.model.working.bag[(number, text)] += sum(met.values()) or 1
-        source = f"(SELECT INT({_sql(number)}) AS x, STRING({_sql(text)}) AS y) AS s"
+        source = f"(SELECT INT({sql(number)}) AS x, STRING({sql(text)}) AS y) AS s"
         clauses = "WHEN MATCHED THEN UPDATE SET y = s.y WHEN NOT MATCHED THEN INSERT *"
         return lambda tx: tx.sql(f"MERGE INTO g AS t USING {source} ON t.x <=> s.x {clauses}")
 
     def bag_insert(self) -> Statement:
         rows = [self._row() for _ in range(self.random.randint(1, 4))]
         self.model.working.bag.update(rows)
-        values = ", ".join(f"({_sql(x)}, {_sql(y)})" for x, y in rows)
+        values = ", ".join(f"({sql(x)}, {sql(y)})" for x, y in rows)
         return lambda tx: tx.sql(f"INSERT INTO g VALUES {values}")
 
     def bag_update(self) -> Statement:
@@ -230,13 +230,13 @@ class Generator:
             if x == before and x != after:
                 bag[(after, y)] += count
                 del bag[(x, y)]
-        return lambda tx: tx.sql(f"UPDATE g SET x = {_sql(after)} WHERE x <=> {_sql(before)}")
+        return lambda tx: tx.sql(f"UPDATE g SET x = {sql(after)} WHERE x <=> {sql(before)}")
 
     def bag_delete(self) -> Statement:
         value = self.random.choice(STRINGS)
         for row in [row for row in self.model.working.bag if row[1] == value]:
             del self.model.working.bag[row]
-        return lambda tx: tx.sql(f"DELETE FROM g WHERE y <=> {_sql(value)}")
+        return lambda tx: tx.sql(f"DELETE FROM g WHERE y <=> {sql(value)}")
 
     def bag_apply(self) -> Statement:
         bag = self.model.working.bag
@@ -252,7 +252,7 @@ class Generator:
 
 
 def _refused(before: str, rows: list[Row], after: str, error: type[MatviewError]) -> Statement:
-    values = ", ".join(f"({', '.join(map(_sql, row))})" for row in rows)
+    values = ", ".join(f"({', '.join(map(sql, row))})" for row in rows)
 
     def run(tx: MaintenanceTransaction) -> None:
         with pytest.raises(error):
@@ -261,7 +261,7 @@ def _refused(before: str, rows: list[Row], after: str, error: type[MatviewError]
     return run
 
 
-def _sql(value: object) -> str:
+def sql(value: object) -> str:
     if value is None:
         return "NULL"
     return "'" + value.replace("'", "\\'") + "'" if isinstance(value, str) else str(value)

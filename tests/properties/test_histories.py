@@ -17,7 +17,7 @@ from matview.maintain.change import meeting
 from matview.storage import few as few_rows
 from matview.versions.tuples import Operation
 
-from .histories import Generator, Model, State
+from .histories import IDS, NUMBERS, STRINGS, Generator, Model, State, sql
 
 # folds and merges after nearly every transaction, files removed at once
 EAGER = Settings(fold_files=2, fold_least=4, fold_share=0.2, file_retention=0.0)
@@ -61,6 +61,7 @@ class History:
             self.model.begin(tx.version)
             for _ in range(self.random.randint(1, 3)):
                 self.generator.statement()(tx)
+            assert_few(self.model.working, tx, self.random)
             assert_state(self.model.working, tx)
             if not keep:
                 tx.rollback()
@@ -71,6 +72,7 @@ class History:
 
     def check_session(self, session: matview.ReaderSession) -> None:
         try:
+            assert_few(self.model.states[session.version], session, self.random)
             assert_state(self.model.states[session.version], session)
         except (SessionExpired, PySparkException) as error:
             if SessionExpired.code not in str(error):  # at the grain of tuples Spark raises it, inside the query
@@ -114,6 +116,22 @@ def slots_of(row: Any, versions: int) -> list[tuple[int, str, tuple[object, ...]
         if row[f"tuple_vn{end}"] is not None:
             found.append((row[f"tuple_vn{end}"], row[f"operation{end}"], (row[f"pre_a{end}"], row[f"pre_b{end}"])))
     return found
+
+
+def assert_few(expected: State, reader: Any, random: random.Random) -> None:
+    """What constants lead to, by columns that updates change and by others."""
+    ids, a, b = random.sample(range(IDS), 3), random.choice(NUMBERS), random.choice(STRINGS)
+    asked = {
+        f"id IN ({', '.join(map(str, ids))})": lambda row: row[0] in ids,
+        f"id = {ids[0]} AND a > 0": lambda row: row[0] == ids[0] and (row[1] or 0) > 0,
+        f"a = {sql(a)}": lambda row: a is not None and row[1] == a,
+        f"{sql(b)} = b": lambda row: b is not None and row[2] == b,
+    }
+    condition, holds = random.choice(list(asked.items()))
+    keyed = Counter(tuple(row) for row in reader.sql(f"SELECT * FROM k WHERE {condition}").collect())
+    assert keyed == Counter(row for i, rest in expected.keyed.items() if holds(row := (i, *rest))), condition
+    bag = Counter(tuple(row) for row in reader.sql(f"SELECT y, x FROM g WHERE x = {sql(a)}").collect())
+    assert bag == Counter({(y, x): n for (x, y), n in expected.bag.items() if n and x is not None and x == a})
 
 
 def assert_state(expected: State, reader: Any) -> None:

@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 
 import matview
+from matview.storage import few as few_rows
 
 
-@pytest.fixture
-def warehouse(spark: Any, tmp_path: Path) -> Iterator[matview.Warehouse]:
+@pytest.fixture(params=[-1, 5000], ids=["Spark", "driver"])
+def warehouse(
+    request: pytest.FixtureRequest, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[matview.Warehouse]:
+    monkeypatch.setattr(few_rows, "FEW_ROWS", request.param)
     with matview.open(tmp_path / "wh", versions=2, spark=spark) as opened:
         opened.sql("CREATE TABLE d (id INT PRIMARY KEY, s STRING, v INT)")
         opened.sql("INSERT INTO d VALUES (1, 'x', 0), (2, '20', 5)")

@@ -12,7 +12,8 @@ from pyspark.sql import types as t
 from matview.local.relations import MOST_CHANGED
 from matview.storage.files import Files
 from matview.storage.floats import arrow_options
-from matview.storage.snapshot import DataFile
+from matview.storage.snapshot import DataFile, Level
+from matview.versions.layout import LEVEL
 
 FEW_ROWS = MOST_CHANGED
 _ARROW: dict[type[t.DataType], pa.DataType] = {
@@ -77,9 +78,9 @@ def shaped(found: pa.Table, schema: pa.Schema, rows: int) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def write_few(files: Files, path: str, tuples: pa.Table) -> None:
+def write_few(files: Files, directory: str, level: Level, tuples: pa.Table) -> None:
     """One file, as Spark would write it but for its own notes."""
-    with files.output(path) as stream:
+    with files.output(f"{directory}/{LEVEL}={level.value}/part-0.parquet") as stream:
         pq.write_table(tuples, stream, **AS_SPARK_DOES, **arrow_options(tuples.schema))
 
 

@@ -14,6 +14,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from matview.storage.engine import small
+from matview.storage.few import write_few
+from matview.storage.lookup import newest_of
 from matview.storage.snapshot import DataFile, Level, Snapshot
 from matview.storage.table import VersionedTable
 from matview.versions.layout import RID
@@ -114,9 +116,14 @@ class Folder:
         return [(by_name[row["__file"]], row["count"]) for row in rows]
 
     def merge(self, directory: str) -> Rewrite:
-        """One overlay file of all."""
-        newest = self._newest(self._snapshot.overlay).hint("rebalance", 1)
-        return Rewrite(self._snapshot.overlay, self._write(newest, directory, Level.OVERLAY))
+        """One overlay file of all; of few tuples on the driver."""
+        overlay = self._snapshot.overlay
+        few = newest_of(self._table, overlay)
+        if few is None:
+            newest = self._newest(overlay).hint("rebalance", 1)
+            return Rewrite(overlay, self._write(newest, directory, Level.OVERLAY))
+        write_few(self._table.files, directory, Level.OVERLAY, few)
+        return Rewrite(overlay, self._table.engine.written(self._table.files, directory))
 
     def fold(self, files: Sequence[DataFile], directory: str) -> Rewrite:
         """The given base files anew, with what the overlay has for them; the rest of the overlay as one file."""

@@ -9,29 +9,37 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from matview.storage.few import arrow_schema, shaped
+from matview.remembered import cached_property
+from matview.storage.few import arrow_schema, arrow_type, shaped
 from matview.storage.files import translated_storage
 from matview.storage.snapshot import DataFile, Level
 from matview.storage.stats import group_bounds
 from matview.storage.table import VersionedTable
 from matview.versions.layout import RID
+from matview.versions.predicates import Kind, Predicate, kind_of
 from matview.versions.tuples import Operation
 
 Wanted = Mapping[str, pa.Array]
 """Values by column; of no column, everything is wanted."""
 MOST_LOOKED_THROUGH = 120_000_000
 """Values, in the columns that are looked up by and in the row groups that have those wanted: a second or two."""
+_EXACT: dict[Kind | None, type] = {Kind.INTEGRAL: int, Kind.STRING: str, Kind.DATE: date}
+"""Kinds of columns that tuples are looked up by, and the constants that they are compared with as they are."""
 AT_ONCE = 2
 """So many files are looked through at a time, and the columns of each side by side."""
 MOST_HIDING = 200_000
 """Tuples in the overlay."""
+MOST_REMEMBERED = 2_000
+"""A file of so few tuples is read whole, and remembered: an overlay gathers many of them between two folds."""
 
 
 def looked_up(
@@ -40,11 +48,12 @@ def looked_up(
     columns: Sequence[str],
     wanted: Wanted,
     most: int,
+    through: int = MOST_LOOKED_THROUGH,
 ) -> pa.Table | None:
     """The newest state of each tuple that has one of the values wanted in every column named; void ones are left out.
 
     The columns come in stored order, with `__rid`, `__vn1` and `__op1` among them. If more than `most` states have the
-    values, that is much, too.
+    values, or more than `through` values would be read, that is much.
     """
     layout = table.layout
     asked = {*columns, *wanted, RID, layout.vn(1), layout.op(1)}
@@ -54,12 +63,34 @@ def looked_up(
         return None
     if not all(map(len, wanted.values())):
         return schema.empty_table()
-    look = _Look(table, schema, wanted, most)
+    look = _Look(table, schema, wanted, most, through)
     base, later = look.among(f for f in files if f.level is Level.BASE), look.among(overlay)
     if base is None or later is None:
         return None
     found = _newest(table, base, later, overlay) if overlay else base
     return found.filter(pc.not_equal(found[layout.op(1)], int(Operation.VOID)))
+
+
+def wanted_of(predicates: Iterable[Predicate], table: VersionedTable) -> dict[str, pa.Array]:
+    """The values that columns must have one of, where tuples can be looked up by them."""
+    wanted: dict[str, pa.Array] = {}
+    for predicate in predicates:
+        values = [constant.value for constant in predicate.constants]
+        exact = _EXACT.get(kind_of(table.layout.type_of(predicate.column)))
+        if predicate.comparison != "=" or any(type(value) is not exact for value in values):
+            continue
+        try:
+            kind = arrow_type(table.engine.struct(table.layout.columns)[predicate.column].dataType)
+            wanted[predicate.column] = pa.array(values, kind)
+        except (pa.ArrowException, OverflowError):
+            continue  # no such value can be stored
+    return wanted
+
+
+def newest_of(table: VersionedTable, overlay: Sequence[DataFile]) -> pa.Table | None:
+    """The newest state of each tuple of the overlay, void ones too; None if they are not few, or do not travel."""
+    states = table.few(overlay)
+    return None if states is None else _newest(table, states.schema.empty_table(), states, overlay)
 
 
 def _newest(table: VersionedTable, base: pa.Table, later: pa.Table, overlay: Sequence[DataFile]) -> pa.Table:
@@ -84,6 +115,10 @@ class _Candidate:
     footer: pq.FileMetaData
     groups: Sequence[int]
 
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(self.footer.schema.to_arrow_schema().names)
+
     def rows(self, group: int) -> int:
         return int(self.footer.row_group(group).num_rows)
 
@@ -91,23 +126,39 @@ class _Candidate:
 class _Look:
     """A look through files for values of some columns, those first that tell most; what it reads is counted."""
 
-    def __init__(self, table: VersionedTable, schema: pa.Schema, wanted: Wanted, most: int) -> None:
+    def __init__(self, table: VersionedTable, schema: pa.Schema, wanted: Wanted, most: int, through: int) -> None:
         self._table = table
         self._schema = schema
         self._wanted = dict(sorted(wanted.items(), key=lambda item: -len(item[1])))
         self._sorted = {name: known for name, values in wanted.items() if (known := _sorted(values)) is not None}
-        self._left = MOST_LOOKED_THROUGH
+        self._left = through
         self._found_left = most
 
     def among(self, files: Iterable[DataFile]) -> pa.Table | None:
         """The stored states with the values; None if that is to read too much."""
-        places = [place for file in files if (place := self._candidate(file)).groups]
+        found: list[pa.Table | None] = [self._schema.empty_table()]
+        places: list[_Candidate] = []
+        for file in files:
+            whole = self._table.few([file]) if file.rows <= MOST_REMEMBERED else None
+            if whole is not None:
+                found.append(self._of_few(whole))
+            elif (place := self._candidate(file)).groups:
+                places.append(place)
         if self._expected(places) > self._left:
             return None
-        with ThreadPoolExecutor(AT_ONCE, "matview-lookup") as pool:
-            found = list(pool.map(self._of_file, places)) if len(places) > 1 else [self._of_file(p) for p in places]
+        if len(places) > 1:
+            with ThreadPoolExecutor(AT_ONCE, "matview-lookup") as pool:
+                found += pool.map(self._of_file, places)
+        else:
+            found += map(self._of_file, places)
         parts = [part for part in found if part is not None]
-        return pa.concat_tables([self._schema.empty_table(), *parts]) if len(parts) == len(found) else None
+        return pa.concat_tables(parts) if len(parts) == len(found) else None
+
+    def _of_few(self, whole: pa.Table) -> pa.Table | None:
+        met = whole.select(self._schema.names)
+        for name, values in self._wanted.items():
+            met = met.filter(pc.is_in(met[name], values))
+        return met if self._may_find(met.num_rows) else None
 
     def _candidate(self, file: DataFile) -> _Candidate:
         footer = self._table.footer(file.path)
@@ -142,17 +193,16 @@ class _Look:
 
     def _of_file(self, place: _Candidate) -> pa.Table | None:
         found = [self._schema.empty_table()]
-        path = place.file.path
-        with translated_storage(f"reading {path}"), self._table.files.input(path) as stream:
-            file = pq.ParquetFile(stream, metadata=place.footer)
+        with _Opened(self._table, place) as file:
             for group in place.groups:
-                part = self._of_group(file, group, place.rows(group))
+                part = self._of_group(file, group)
                 if part is None:
                     return None
                 found.append(part)
         return pa.concat_tables(found)
 
-    def _of_group(self, file: pq.ParquetFile, group: int, rows: int) -> pa.Table | None:
+    def _of_group(self, file: _Opened, group: int) -> pa.Table | None:
+        rows = file.place.rows(group)
         if not self._may_read(rows * len(self._wanted)):
             return None
         hits = self._hits(file, group, rows)
@@ -160,7 +210,7 @@ class _Look:
             return self._schema.empty_table()
         if not (self._may_find(rows if hits is None else len(hits)) and self._may_read(rows * len(self._schema))):
             return None
-        whole = shaped(self._read(file, group, self._schema.names), self._schema, rows)
+        whole = shaped(file.columns(group, self._schema.names), self._schema, rows)
         return whole if hits is None else whole.take(hits)
 
     def _may_read(self, values: int) -> bool:
@@ -171,22 +221,46 @@ class _Look:
         self._found_left -= rows
         return self._found_left >= 0
 
-    def _hits(self, file: pq.ParquetFile, group: int, rows: int) -> pa.Array | None:
+    def _hits(self, file: _Opened, group: int, rows: int) -> pa.Array | None:
         """Where the rows are that have one of the values in every column; None: everywhere."""
         places = None
         for name, values in self._wanted.items():
             schema = pa.schema([self._schema.field(name)])
-            column = shaped(self._read(file, group, [name]), schema, rows)[name].combine_chunks()
+            column = shaped(file.columns(group, [name]), schema, rows)[name].combine_chunks()
             there = pc.is_in(column if places is None else column.take(places), values)
             places = pc.indices_nonzero(there) if places is None else places.filter(there)
             if not len(places):
                 break
         return places
 
-    @staticmethod
-    def _read(file: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.Table:
-        there = set(file.schema_arrow.names)
-        return file.read_row_group(group, [name for name in names if name in there])
+
+class _Opened:
+    """A file, opened when something of it is read that is not known already."""
+
+    def __init__(self, table: VersionedTable, place: _Candidate) -> None:
+        self.place = place
+        self._table = table
+        self._opened = ExitStack()
+
+    @cached_property
+    def _file(self) -> pq.ParquetFile:
+        stream = self._opened.enter_context(self._table.files.input(self.place.file.path))
+        return pq.ParquetFile(stream, metadata=self.place.footer)
+
+    def columns(self, group: int, names: Sequence[str]) -> pa.Table:
+        """Those of the named columns that the file has."""
+        path = self.place.file.path
+        there = [name for name in names if name in self.place.names]
+        with translated_storage(f"reading {path}"):
+            return self._table.pool.columns(
+                (self._table.files.uri(path), group), there, lambda missing: self._file.read_row_group(group, missing)
+            )
+
+    def __enter__(self) -> _Opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
 
 
 def _sorted(values: pa.Array) -> list[Any] | None:

@@ -1,17 +1,24 @@
-"""A user's query over versioned tables, as a Spark data frame."""
+"""A user's query over versioned tables, as a Spark data frame.
+
+Few tuples that a query's constants lead to are looked up on the driver, and stand in the plan itself: of such tuples
+alone Spark answers without a job.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
 from matview.errors import StaysRemote, UnsupportedStatement
 from matview.sql.pieces import place_of
 from matview.storage.engine import Engine, relation, relation_name
-from matview.storage.snapshot import DataFile, Snapshot
+from matview.storage.few import most
+from matview.storage.lookup import looked_up, wanted_of
+from matview.storage.snapshot import DataFile, Level, Snapshot
 from matview.storage.table import VersionedTable
 from matview.versions.expiry import Grain
 from matview.versions.predicates import Predicate, sargable
@@ -34,9 +41,29 @@ class Found:
             f for f in self.snapshot.files if may_match(predicates, layout, f.minimum, f.maximum, session_vn=version)
         )
 
+    def few(self, predicates: tuple[Predicate, ...], version: int) -> pa.Table | None:
+        """The newest states of few tuples, all that can meet the predicates at a version; None: Spark shall look.
+
+        Where a tuple may have changed since, its newest state leads back to it only by what an update leaves as it is.
+        """
+        layout = self.table.layout
+        unchanged = not self.snapshot.facts(layout).later_slots(version)
+        leading = [p for p in predicates if unchanged or p.column in layout.fixed]
+        wanted = wanted_of(leading, self.table)
+        limit = min(MOST_ASKED, most())
+        if not wanted or limit <= 0:
+            return None
+        files = self.files(predicates, version)
+        looked_at = (*(f for f in files if f.level is Level.BASE), *self.snapshot.overlay)
+        return looked_up(self.table, looked_at, [name for name, _ in layout.columns], wanted, limit, MOST_LOOKED_AT)
+
 
 Lookup = Callable[[exp.Table], Found]
 
+MOST_ASKED = 1_000
+"""More tuples than these do not come to stand in a plan."""
+MOST_LOOKED_AT = 4_000_000
+"""More values than these are not read to make one: some hundredths of a second."""
 VERSIONED = frozenset({"version", "when", "system_time", "changes"})
 
 
@@ -78,14 +105,16 @@ def run_query(
         found = lookup(reference)
         refuse_remote(found.table, reference)
         predicates = sargable(reference, found.table.schema)
-        tuples = relation_name()
-        relations[tuples] = found.table.tuples(found.files(predicates, version))
-        overlay = None
-        if found.snapshot.overlay:
+        layout, overlay = found.table.layout, None
+        tuples, few = relation_name(), found.few(predicates, version)
+        if few is not None:
+            relations[tuples] = engine.local(few, engine.struct(layout.columns))
+        else:
+            relations[tuples] = found.table.tuples(found.files(predicates, version))
+        if few is None and found.snapshot.overlay:
             name = relation_name()
             relations[name] = found.table.hiders(found.snapshot.overlay)
             overlay = relation(name)
-        layout = found.table.layout
         facts = found.snapshot.facts(layout)
         return reading(layout, version, facts, relation(tuples), overlay, grain=grain, predicates=predicates)
 

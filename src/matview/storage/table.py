@@ -17,6 +17,7 @@ from matview.storage.delta import DeltaFiles
 from matview.storage.engine import Engine, small
 from matview.storage.few import read_few
 from matview.storage.files import Files
+from matview.storage.pool import Pool
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL, RID, RID_TYPE, VN_TYPE, Layout
 from matview.versions.text import quoted
@@ -38,6 +39,7 @@ class VersionedTable:
         versions: int,
         files: Files,
         engine: Engine,
+        pool: Pool,
         cluster_by: Sequence[str] = (),
         remote: str | None = None,
         expected_rows: int = 0,
@@ -47,6 +49,7 @@ class VersionedTable:
         self.layout = Layout(schema, versions)
         self.files = files
         self.engine = engine
+        self.pool = pool
         self.cluster_by = tuple(cluster_by)
         self.remote = remote
         """The source at which the rows stay, if they do; then there are about so many, and none here."""

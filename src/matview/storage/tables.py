@@ -7,6 +7,7 @@ import threading
 from matview.catalog.records import NewTable, TableRecord, remote_of
 from matview.storage.engine import Engine
 from matview.storage.files import Files
+from matview.storage.pool import Pool
 from matview.storage.table import VersionedTable
 
 
@@ -16,6 +17,7 @@ class OpenTables:
     def __init__(self, root: Files, engine: Engine) -> None:
         self.root = root
         self.engine = engine
+        self.pool = Pool()
         self._lock = threading.Lock()
         self._open: dict[tuple[int, int], VersionedTable] = {}
 
@@ -32,6 +34,7 @@ class OpenTables:
                     versions,
                     files,
                     self.engine,
+                    self.pool,
                     _cluster_by(record),
                     remote,
                     expected,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -24,13 +23,13 @@ from matview.maintain.change.working import Counts, Working
 from matview.remembered import cached_property
 from matview.sql.lower.functions import is_random
 from matview.storage.engine import relation_name
-from matview.storage.few import arrow_schema, most
-from matview.storage.lookup import looked_up
+from matview.storage.few import most
+from matview.storage.lookup import looked_up, wanted_of
 from matview.storage.query import Found
 from matview.storage.snapshot import DataFile, Level
 from matview.versions import setwise
-from matview.versions.layout import COUNT, LEVEL, Layout
-from matview.versions.predicates import Kind, Predicate, kind_of, sargable
+from matview.versions.layout import COUNT, LEVEL
+from matview.versions.predicates import Predicate, sargable
 from matview.versions.pruning import current
 from matview.versions.text import quoted, spark_text
 from matview.versions.tuples import Operation
@@ -41,8 +40,6 @@ Run = Callable[[exp.Expr, Mapping[str, DataFrame]], DataFrame]
 _DRAWN = "__drawn_"
 MOST_HERE = 5_000
 """More tuples than these are for Spark to change."""
-_EXACT: dict[Kind | None, type] = {Kind.INTEGRAL: int, Kind.STRING: str, Kind.DATE: date}
-"""Kinds of columns that tuples are looked up by, and the constants that they are compared with as they are."""
 
 
 @dataclass(frozen=True)
@@ -114,13 +111,13 @@ class InPlace:
         """The tuples afterwards; None if they are for Spark."""
         table = self.working.table
         struct = table.engine.struct(table.layout.columns)
-        schema, stored = staged_schema(table, names), arrow_schema(struct)
+        schema = staged_schema(table, names)
         limit = min(MOST_HERE, most())
-        if schema is None or stored is None or limit <= 0:
+        if schema is None or limit <= 0:
             return None
         overlay = self.working.current.overlay
         looked_at = (*(f for f in files if f.level is Level.BASE), *overlay)
-        wanted = _wanted(predicates, table.layout, stored)
+        wanted = wanted_of(predicates, table)
         if not wanted and sum(f.rows for f in looked_at) > limit:
             return None
         found = looked_up(table, looked_at, struct.names, wanted, limit)
@@ -139,18 +136,3 @@ class InPlace:
             if name is not None and len(column.parts) <= 2 and column.table.casefold() in ("", self.alias.casefold()):
                 column.replace(exp.column(exp.to_identifier(name, quoted=True), exp.to_identifier(self.alias)))
         return own
-
-
-def _wanted(predicates: Sequence[Predicate], layout: Layout, stored: pa.Schema) -> dict[str, pa.Array]:
-    """The values that columns must have one of, where tuples can be looked up by them."""
-    wanted: dict[str, pa.Array] = {}
-    for predicate in predicates:
-        values = [constant.value for constant in predicate.constants]
-        exact = _EXACT.get(kind_of(layout.type_of(predicate.column)))
-        if predicate.comparison != "=" or any(type(value) is not exact for value in values):
-            continue
-        try:
-            wanted[predicate.column] = pa.array(values, stored.field(predicate.column).type)
-        except (pa.ArrowException, OverflowError):
-            continue  # no such value can be stored
-    return wanted

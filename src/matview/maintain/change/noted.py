@@ -13,7 +13,7 @@ from matview.errors import ImpossibleOperation
 from matview.maintain.change.working import Counts, Working
 from matview.storage.few import write_few
 from matview.storage.snapshot import Level
-from matview.versions.layout import COUNT, LEVEL, RID, Layout
+from matview.versions.layout import COUNT, RID, Layout
 from matview.versions.tuples import Operation
 
 
@@ -24,7 +24,7 @@ def noted(working: Working, rows: pa.Table) -> Counts:
         return Counts()
     directory, files = working.new_directory(), working.table.files
     tuples = _tuples(working.table.layout, net, working.next_rid, working.vn)
-    write_few(files, f"{directory}/{LEVEL}={Level.OVERLAY.value}/part-0.parquet", tuples)
+    write_few(files, directory, Level.OVERLAY, tuples)
     working.staged += working.table.engine.written(files, directory)
     working.next_rid += tuples.num_rows
     comes = pc.sum(pc.if_else(pc.greater(net[WEIGHT], 0), net[WEIGHT], 0)).as_py()

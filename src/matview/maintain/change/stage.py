@@ -147,7 +147,7 @@ def _write_few(working: Working, found: pa.Table, directory: str) -> Written:
     for level in Level:
         tuples = kept.filter(pc.equal(kept[LEVEL], level.value)).select(schema.names).cast(schema)
         if tuples.num_rows:
-            write_few(working.table.files, f"{directory}/{LEVEL}={level.value}/part-0.parquet", tuples)
+            write_few(working.table.files, directory, level, tuples)
     reported = {act: pc.sum(found.filter(pc.equal(found[ACT], int(act)))[TIMES]).as_py() for act in Operation}
     observed = {
         "inserted": reported[Operation.INSERT],

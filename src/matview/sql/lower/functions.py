@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from matview.algebra.scalars import call, number
 
-Shown = Callable[[exp.Expr], exp.Expr]
+Shown = Callable[[exp.Expr], exp.Expr] | None
+"""What to make of a value that may come in several forms; None: nothing."""
 
 _AGGREGATE_NAMES = frozenset(
     [
@@ -301,9 +302,7 @@ def _with_function(node: exp.Expr, function: exp.Expr) -> exp.Expr:
 
 
 def _shown(function: exp.Expr) -> Shown:
-    if isinstance(function, _COLLECTS):
-        return lambda value: call("sort_array", value)
-    return lambda value: value
+    return (lambda value: call("sort_array", value)) if isinstance(function, _COLLECTS) else None
 
 
 def _over_nothing(function: exp.Expr) -> exp.Expr | None:

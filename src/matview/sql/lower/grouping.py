@@ -14,6 +14,7 @@ from matview.sql.lower.context import Context, shown
 from matview.sql.lower.functions import (
     NoSettledForm,
     Settled,
+    Shown,
     called,
     is_aggregate,
     is_aggregate_function,
@@ -41,10 +42,11 @@ def aggregated(ctx: Context, scope: Scope, keys: Keys, parts: Sequence[exp.Expr]
         scope, columns, grouping = _in_sets(ctx, scope, keys, columns)
     calls = _calls(ctx, parts)
     named = tuple((ctx.names.fresh(_label(s.call)), s) for s in calls.values())
-    values = {call: s.shown(column(name)) for call, (name, s) in zip(calls, named, strict=True)}
+    values = {call: column(name) for call, (name, _) in zip(calls, named, strict=True)}
     by = tuple(dict.fromkeys((*scope.carried, *columns.values(), *_ids(grouping))))
     made_of = tuple((name, s.call) for name, s in named)
-    node = Aggregate(scope.node, by, made_of if by or made_of else _something(ctx))
+    groups = Aggregate(scope.node, by, made_of if by or made_of else _something(ctx))
+    node = in_one_form(groups, {name: s.shown for name, s in named})
     swaps = {**values, **grouping, **{key: column(name) for key, name in columns.items()}}
     made = tuple(_over_groups(ctx, part, swaps, scope.carried) for part in parts)
     own = scope.own.renamed({key.name: name for key, name in columns.items() if isinstance(key, exp.Column)})
@@ -88,6 +90,16 @@ def wider(node: Node, made: Sequence[tuple[str, exp.Expr]]) -> Node:
     if not made:
         return node
     return Project(node, (*((name, column(name)) for name in node.names), *made))
+
+
+def in_one_form(node: Node, shown: Mapping[str, Shown]) -> Node:
+    """The relation with the values of these columns as they are shown, from here on: whoever computes a row again, to
+    take it away from what there is, must come to the very same one."""
+    forms = {name: form for name, form in shown.items() if form is not None}
+    if not forms:
+        return node
+    made = ((name, forms[name](column(name)) if name in forms else column(name)) for name in node.names)
+    return Project(node, tuple(made))
 
 
 def _in_sets(

@@ -26,16 +26,12 @@ def settled_window(ctx: Context, node: Node, window: exp.Expr, by: Sequence[str]
     order = tuple(explicit(o, o.this) for o in (window.args["order"].expressions if window.args.get("order") else []))
     function = called(window.this)
     if isinstance(function, _BY_PEERS):
-        return _over(window.this, by, order, None), _as_it_is
+        return _over(window.this, by, order, None), None
     if isinstance(function, _BY_ROW):
-        return _over(window.this, by, ties_broken(ctx, order, node, window, by), None), _as_it_is
+        return _over(window.this, by, ties_broken(ctx, order, node, window, by), None), None
     if isinstance(function, _BY_PLACE):
-        return _by_place(ctx, node, window, by, order), _as_it_is
+        return _by_place(ctx, node, window, by, order), None
     return _aggregate(ctx, node, window, by, order)
-
-
-def _as_it_is(value: exp.Expr) -> exp.Expr:
-    return value
 
 
 def _over(function: exp.Expr, by: Sequence[str], order: Sequence[exp.Ordered], spec: exp.Expr | None) -> exp.Window:
@@ -91,7 +87,7 @@ def _aggregate(
     """An aggregate over a frame: frames of ROWS need a total order, those of RANGE have none to need."""
     spec = window.args.get("spec")
     if order and isinstance(called(window.this), exp.ArrayAgg):
-        return _listed(ctx, node, window, by, order), _as_it_is
+        return _listed(ctx, node, window, by, order), None
     function, shape = _steady(window.this)
     if _is_whole(spec, order):
         return _over(function, by, (), None), shape
@@ -114,7 +110,7 @@ def _listed(ctx: Context, node: Node, window: exp.Expr, by: Sequence[str], order
 def _steady(function: exp.Expr) -> tuple[exp.Expr, Shown]:
     """The aggregate as it is settled without OVER."""
     if not is_aggregate_function(called(function)):
-        return function, _as_it_is
+        return function, None
     try:
         form = settled(function)
     except NoSettledForm as reason:

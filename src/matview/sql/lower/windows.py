@@ -12,7 +12,7 @@ from matview.algebra.nodes import Window
 from matview.algebra.scalars import column
 from matview.sql.lower.context import Context, shown
 from matview.sql.lower.functions import Shown, bare, called, is_window_only, own_nodes
-from matview.sql.lower.grouping import outermost, wider
+from matview.sql.lower.grouping import in_one_form, outermost, wider
 from matview.sql.lower.scope import Scope
 from matview.sql.lower.settling import NoSettledWindow, settled_window
 
@@ -60,9 +60,10 @@ def windowed(ctx: Context, scope: Scope, parts: Sequence[exp.Expr]) -> tuple[Sco
     for group in _groups(ctx, scope, calls, columns):
         functions = {call: _function(ctx, scope, call, columns) for call in group}
         by = next(iter(functions.values())).by
-        together = {f.call: f.name for f in functions.values()}
-        scope = scope.with_node(Window(scope.node, _in_order(scope, by), tuple((n, c) for c, n in together.items())))
-        swaps |= {call: f.shown(column(f.name)) for call, f in functions.items()}
+        together = {f.call: f for f in functions.values()}
+        made = Window(scope.node, _in_order(scope, by), tuple((f.name, c) for c, f in together.items()))
+        scope = scope.with_node(in_one_form(made, {f.name: f.shown for f in together.values()}))
+        swaps |= {call: column(together[f.call].name) for call, f in functions.items()}
     return scope, tuple(_over_columns(part, swaps) for part in parts)
 
 
@@ -76,8 +77,9 @@ def _groups(
     groups: dict[tuple[frozenset[str], str], list[exp.Expr]] = {}
     for call in calls:
         found = _function(ctx, scope, call, columns)
-        order = "" if has_key or not _is_total(scope, found) else found.call.args["order"].sql()
-        groups.setdefault((found.by, order), []).append(call)
+        order = found.call.args.get("order")
+        apart = order.sql() if order and not has_key and _is_total(scope, found) else ""
+        groups.setdefault((found.by, apart), []).append(call)
     for by, order in list(groups):
         beside = next((key for key in groups if key[0] == by and key[1]), None)
         if not order and beside is not None:
