@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -28,6 +29,8 @@ from matview.maintain.upkeep.folding import fold_all
 from matview.spark.session import spark_session
 from matview.storage.engine import WRITE_OPTIONS
 
+PLAIN = {name: value for name, value in WRITE_OPTIONS.items() if not name.startswith("parquet.block.")}
+"""As the store writes files, but in row groups as large as Spark makes them for anybody."""
 SCALE = float(os.environ.get("MATVIEW_BENCH_SCALE", "1"))
 ROUNDS = int(os.environ.get("MATVIEW_BENCH_ROUNDS", "5"))
 READER_SECONDS = float(os.environ.get("MATVIEW_BENCH_READER_SECONDS", "60"))
@@ -55,7 +58,7 @@ class Bench:
         self.figures: list[Figure] = []
         self.details: dict[str, object] = {"rows": self.source.count(), "scale": SCALE}
         self.plain_path = root / "plain"
-        self.source.write.options(**WRITE_OPTIONS).parquet(str(self.plain_path))
+        self.source.write.options(**PLAIN).parquet(str(self.plain_path))
         self.plain = size(self.plain_path)
 
     def add(self, name: str, value: float, bar: float | None = None, note: str = "") -> None:
@@ -112,7 +115,7 @@ class Bench:
             ROUNDS,
             rewrite=lambda: (
                 rewritten(self.spark.read.parquet(str(self.plain_path)))
-                .write.options(**WRITE_OPTIONS)
+                .write.options(**PLAIN)
                 .parquet(str(self.root / f"rewrite{next(targets)}"))
             ),
             update=lambda: warehouse.sql(update(1)),
@@ -153,17 +156,20 @@ class Bench:
         for nice in (NICE, 0):
             fold(warehouse)
             with Maintenance(warehouse.path, nice) as maintenance:
-                waits = warehouse.catalog.waits
-                seconds: dict[str, list[float]] = {"alone": [], "beside": []}
+                every = warehouse.catalog.waits
+                alone, beside = Readers(warehouse), Readers(warehouse)
                 for _ in range(TURNS):
                     with maintenance.stopped():
-                        seconds["alone"] += latencies(warehouse, READER_SECONDS / TURNS)
-                    seconds["beside"] += latencies(warehouse, READER_SECONDS / TURNS)
-                waits = warehouse.catalog.waits - waits
-            note = f"{len(seconds['beside'])} queries, {maintenance.done} transactions, {waits} waits"
+                        alone.read(READER_SECONDS / TURNS)
+                    beside.read(READER_SECONDS / TURNS)
+                waits = alone.waits + beside.waits
+                others = warehouse.catalog.waits - every - waits
+            seconds = {"alone": alone.seconds, "beside": beside.seconds}
+            note = f"{len(beside.seconds)} queries, {maintenance.done} transactions; queries waited {waits} times, "
+            note += f"opening and closing sessions {others}"
             value = ratio(seconds, "beside", "alone")
             self.add(f"latency beside maintenance, nice {nice}", value, 1.3 if nice else None, note)
-            self.details[f"beside {nice}"] = {**seconds, "waits": waits}
+            self.details[f"beside {nice}"] = {**seconds, "waits": waits, "waits of sessions": others}
 
 
 def rewritten(rows: DataFrame) -> DataFrame:
@@ -207,15 +213,22 @@ def column_bytes(files: list[Path], columns: set[str]) -> int:
     return total
 
 
-def latencies(warehouse: matview.Warehouse, seconds: float) -> list[float]:
-    taken: list[float] = []
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        with warehouse.session() as session:
-            began = time.perf_counter()
-            session.sql(QUERY.format("lineitem")).collect()
-            taken.append(time.perf_counter() - began)
-    return taken
+@dataclass
+class Readers:
+    """Sessions of one query each, one after the other: how long their queries take, and how often those had to wait."""
+
+    warehouse: matview.Warehouse
+    seconds: list[float] = field(default_factory=list)
+    waits: int = 0
+
+    def read(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            with self.warehouse.session() as session:
+                waits, began = self.warehouse.catalog.waits, time.perf_counter()
+                session.sql(QUERY.format("lineitem")).collect()
+                self.seconds.append(time.perf_counter() - began)
+                self.waits += self.warehouse.catalog.waits - waits
 
 
 class Maintenance:

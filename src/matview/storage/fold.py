@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from matview.storage.engine import small
-from matview.storage.few import write_few
+from matview.storage.few import are_few, write_few
 from matview.storage.lookup import newest_of
 from matview.storage.snapshot import DataFile, Level, Snapshot
 from matview.storage.table import VersionedTable
@@ -23,6 +25,7 @@ from matview.versions.text import quoted
 from matview.versions.tuples import Operation
 
 SMALL_FILE_ROWS = 100_000
+LEAST_COMPACT = 1_000
 ROWS_PER_FILE = 2_000_000
 ROWS_PER_CLUSTER = 250_000  # in a sorted table, where smaller files let statistics prune more
 
@@ -63,12 +66,25 @@ def due(snapshot: Snapshot, bounds: Bounds) -> Due:
     """By counting files and tuples only: nothing is read."""
     base_rows = sum(f.rows for f in snapshot.base)
     overlay_rows = sum(f.rows for f in snapshot.overlay)
-    small = tuple(f for f in snapshot.base if f.rows < SMALL_FILE_ROWS)
+    small = [f for f in snapshot.base if f.rows < SMALL_FILE_ROWS]
     return Due(
         merge=len(snapshot.overlay) > bounds.files,
         fold=overlay_rows > bounds.tuples(base_rows),
-        compact=small if len(small) > bounds.files else (),
+        compact=_of_a_size(small) if len(small) > bounds.files else (),
     )
+
+
+def _of_a_size(small: Sequence[DataFile]) -> tuple[DataFile, ...]:
+    """The smallest, as long as each is not larger than all before it: a tuple is written anew only when twice as many
+    come with it, and so not often."""
+    ranked = sorted(small, key=lambda file: file.rows)
+    chosen, rows = ranked[:2], sum(file.rows for file in ranked[:2])
+    for file in ranked[2:]:
+        if file.rows > max(rows, LEAST_COMPACT):
+            break
+        chosen.append(file)
+        rows += file.rows
+    return tuple(chosen)
 
 
 def choose(hidden: Sequence[tuple[DataFile, int]], overlay_rows: int, bound: int) -> tuple[DataFile, ...]:
@@ -127,6 +143,9 @@ class Folder:
 
     def fold(self, files: Sequence[DataFile], directory: str) -> Rewrite:
         """The given base files anew, with what the overlay has for them; the rest of the overlay as one file."""
+        here = self._folded_here(files, directory)
+        if here is not None:
+            return here
         whole = len(files) == len(self._snapshot.base)
         base = self._table.tuples(files)
         overlay = self._newest(self._snapshot.overlay) if self._snapshot.overlay else None
@@ -141,6 +160,29 @@ class Folder:
         folded = self._laid_out(rows.where(self._needed()), sum(f.rows for f in files))
         added = self._write(folded, directory, Level.BASE)
         return Rewrite((*files, *self._snapshot.overlay), (*added, *rest))
+
+    def _folded_here(self, files: Sequence[DataFile], directory: str) -> Rewrite | None:
+        """Of few tuples, on the driver; None if they are for Spark."""
+        table, overlay = self._table, self._snapshot.overlay
+        rows = sum(f.rows for f in (*files, *overlay))
+        base, later = table.few(files), newest_of(table, overlay)
+        if base is None or later is None or table.cluster_by or not are_few(rows):
+            return None
+        whole = len(files) == len(self._snapshot.base)
+        theirs = pc.is_in(later[RID], base[RID].combine_chunks())
+        moved = later if whole else later.filter(theirs)
+        rest = later.slice(0, 0) if whole else later.filter(pc.invert(theirs))
+        shown = base.filter(pc.invert(pc.is_in(base[RID], later[RID].combine_chunks())))
+        folded = pa.concat_tables([shown, moved])
+        vn, op = folded[table.layout.vn(1)], folded[table.layout.op(1)]
+        collectable = pc.and_(pc.equal(op, int(Operation.DELETE)), pc.less_equal(vn, self._horizon))
+        folded = folded.filter(pc.invert(pc.or_(collectable, pc.equal(op, int(Operation.VOID)))))
+        places = {directory: (Level.BASE, folded), f"{directory}-rest": (Level.OVERLAY, rest)}
+        for place, (level, tuples) in places.items():
+            if tuples.num_rows:
+                write_few(table.files, place, level, tuples)
+        added = tuple(file for place in places for file in table.engine.written(table.files, place))
+        return Rewrite((*files, *overlay), added)
 
     def _newest(self, files: Sequence[DataFile]) -> DataFrame:
         """As `latest`, but with void tuples, which have to go on hiding."""

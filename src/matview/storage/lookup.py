@@ -90,7 +90,9 @@ def wanted_of(predicates: Iterable[Predicate], table: VersionedTable) -> dict[st
 def newest_of(table: VersionedTable, overlay: Sequence[DataFile]) -> pa.Table | None:
     """The newest state of each tuple of the overlay, void ones too; None if they are not few, or do not travel."""
     states = table.few(overlay)
-    return None if states is None else _newest(table, states.schema.empty_table(), states, overlay)
+    if states is None or not overlay:
+        return states
+    return _newest(table, states.schema.empty_table(), states, overlay)
 
 
 def _newest(table: VersionedTable, base: pa.Table, later: pa.Table, overlay: Sequence[DataFile]) -> pa.Table:

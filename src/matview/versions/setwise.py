@@ -4,8 +4,9 @@ The row in scope has the stored columns of a layout, all null where no tuple con
 function gives Spark SQL text. What a text decides comes from the tables in `decide`: for every stored column the cells
 that say the same are merged into the smallest tree of tests, and impossible cells are left free to fall anywhere.
 
-`act` is an operation, or an SQL expression that yields 1, 2 or 3 for each row. `row` is the alias of the relation that
-has the stored columns, where one is needed. SQL that is passed in goes into the text as it is.
+`act` is an operation, or an SQL expression that yields 1, 2 or 3 for each row; `vn` is the transaction's number, or SQL
+that yields it. `row` is the alias of the relation that has the stored columns, where one is needed. SQL that is passed
+in goes into the text as it is.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from matview.versions.tree import Case, Leaf, Tree, smallest
 from matview.versions.tuples import Operation
 
 Act = str | Operation
+At = str | int
 _ACT = 1  # the place of the act in a case (row, act, previous operation)
 
 
@@ -50,7 +52,7 @@ class _Scope:
     """Where a text will stand: the names in scope, and which transaction does what."""
 
     layout: Layout
-    vn: int
+    vn: At
     act: Act
     row: str | None
 
@@ -65,7 +67,7 @@ class _Scope:
 
     def is_row(self, row: Row) -> exp.Expr:
         kind = {Row.OWN: exp.EQ, Row.EARLIER: exp.LT}[row]
-        return kind(this=self.column(self.layout.vn(1)), expression=exp.Literal.number(self.vn))
+        return kind(this=self.column(self.layout.vn(1)), expression=exp.var(str(self.vn)))
 
     def is_act(self, act: Operation) -> exp.Expr:
         return _among(exp.paren(exp.var(str(self.act)), copy=False), {act})
@@ -82,7 +84,7 @@ class _Scope:
         return self.is_act(answer) if place == _ACT else self.was(answer)
 
 
-def changed(layout: Layout, vn: int, act: Act, new: Mapping[str, str], *, row: str | None = None) -> dict[str, str]:
+def changed(layout: Layout, vn: At, act: Act, new: Mapping[str, str], *, row: str | None = None) -> dict[str, str]:
     """Each stored column of the tuple after `act` by transaction `vn`, in stored order, for rows that have a tuple.
 
     `new` has the new values of updatable columns, cast to their types; a column left out keeps its value. Rows in an
@@ -100,7 +102,7 @@ def changed(layout: Layout, vn: int, act: Act, new: Mapping[str, str], *, row: s
     return {name: after[name].sql("spark") for name, _ in layout.columns}
 
 
-def inserted(layout: Layout, vn: int, new: Mapping[str, str], rid: str) -> dict[str, str]:
+def inserted(layout: Layout, vn: At, new: Mapping[str, str], rid: str) -> dict[str, str]:
     """Each stored column of a new tuple, in stored order: the third row of Table 2.
 
     `new` has a value, cast to its type, for each of the user's columns and for a bag's `__count`.
@@ -120,7 +122,7 @@ def live(layout: Layout, *, row: str | None = None) -> str:
     return _among(exp.column(layout.op(1), table=row, quoted=True), seen(Version.CURRENT)).sql("spark")
 
 
-def own_insert_deleted(layout: Layout, vn: int, act: Act, *, row: str | None = None) -> str:
+def own_insert_deleted(layout: Layout, vn: At, act: Act, *, row: str | None = None) -> str:
     """The row falls in Table 4's 'Delete tuple': its tuple goes back to what was stored before; never null."""
     return _falls_in(_Scope(layout, vn, act, row), Physical.DELETE)
 

@@ -39,6 +39,8 @@ from matview.versions.tuples import Operation
 
 NEW, MET = "__n", "__m"
 _AT = "__at"
+_NOW = "__now"
+"""The transaction, as one more side: what is the same for all of them is the same text, and parsed once."""
 BULK_ROWS = 1_000_000
 _NUMBERED = {Kind.INTEGRAL, Kind.DATE}
 
@@ -77,15 +79,24 @@ class Met:
 
     def staged(self, act: str, values: Mapping[str, str], beside: Mapping[str, str]) -> Staged:
         """The tuples after `act`, by Tables 2-4."""
-        layout, vn = self.working.table.layout, self.working.vn
-        absent, fresh = f"{MET}.{RID} IS NULL", f"{self.working.next_rid}L + {self.fresh}"
-        created = setwise.inserted(layout, vn, values, fresh)
-        changed = setwise.changed(layout, vn, act, {c: values[c] for c in layout.updatable}, row=MET)
-        items = {c: f"CASE WHEN {absent} THEN {created[c]} ELSE {changed[c]} END" for c in created}
+        absent, vn, rid = f"{MET}.{RID} IS NULL", str(self.working.vn), f"{self.working.next_rid}L"
         level = f"CASE WHEN {absent} THEN '{Level.BASE.value}' ELSE {after(self.working, act, MET)} END"
-        columns = {**items, LEVEL: level, **beside}
-        here = self._computed(columns) if self.sides else None
-        return Staged(lambda: self._selected(values, columns), self.levels, self.count, few=self.is_together, here=here)
+        apart = {LEVEL: level, **beside}
+        here = self._computed(self._stored(act, values, f"{_NOW}.vn", f"{_NOW}.rid") | apart) if self.sides else None
+        return Staged(
+            lambda: self._selected(values, self._stored(act, values, vn, rid) | apart),
+            self.levels,
+            self.count,
+            few=self.is_together,
+            here=here,
+        )
+
+    def _stored(self, act: str, values: Mapping[str, str], vn: str, rid: str) -> dict[str, str]:
+        """The stored columns; `vn` and `rid` are SQL for the transaction's number and for its first new identity."""
+        layout, absent = self.working.table.layout, f"{MET}.{RID} IS NULL"
+        created = setwise.inserted(layout, vn, values, f"{rid} + {self.fresh}")
+        changed = setwise.changed(layout, vn, act, {c: values[c] for c in layout.updatable}, row=MET)
+        return {c: f"CASE WHEN {absent} THEN {created[c]} ELSE {changed[c]} END" for c in created}
 
     def _selected(self, values: Mapping[str, str], columns: Mapping[str, str]) -> DataFrame:
         rows = self.joined()
@@ -96,7 +107,10 @@ class Met:
     def _computed(self, columns: Mapping[str, str]) -> pa.Table | None:
         schema = staged_schema(self.working.table, columns)
         assert schema is not None  # the sides have no types that do not travel
-        return computed(self.sides, expressions(self.conditions), expressions(columns.values()), schema)
+        now = pa.table({"vn": [self.working.vn], "rid": [self.working.next_rid]})
+        shape = StructType([StructField("vn", LongType()), StructField("rid", LongType())])
+        sides = (*self.sides, Side(_NOW, now, shape, [0] * len(self.sides[0].places)))
+        return computed(sides, expressions(self.conditions), expressions(columns.values()), schema)
 
     def _arranged(self, rows: DataFrame, values: Mapping[str, str]) -> DataFrame:
         """In as many partitions as there shall be files; a load of many rows by the clustering columns, if any."""
