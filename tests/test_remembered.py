@@ -89,3 +89,13 @@ def test_two_who_ask_at_once_get_the_same() -> None:
         first, second = pool.map(lambda _: meeting.place, range(2))
     assert first is second
     assert Meeting.place.__doc__ == "Where."
+
+
+def test_what_is_not_worth_it_is_made_each_time() -> None:
+    known, made = Remembered[int](2, lambda number: number < 10), []
+
+    def asked(number: int) -> int:
+        return known.get(number, lambda: made.append(number) or number)
+
+    assert [asked(5), asked(5), asked(50), asked(50)] == [5, 5, 50, 50]
+    assert made == [5, 50, 50]

@@ -37,10 +37,14 @@ T = TypeVar("T")
 
 
 class Remembered(Generic[T]):
-    """The things asked for last, by key, for any number of threads; two who ask at once may both make one."""
+    """The things asked for last, by key, for any number of threads; two who ask at once may both make one.
 
-    def __init__(self, most: int) -> None:
+    What is not worth it, if somebody says so, is not kept.
+    """
+
+    def __init__(self, most: int, is_worth_it: Callable[[T], bool] = lambda _: True) -> None:
         self._most = most
+        self._is_worth_it = is_worth_it
         self._lock = threading.Lock()
         self._things: OrderedDict[Hashable, T] = OrderedDict()
 
@@ -50,6 +54,8 @@ class Remembered(Generic[T]):
                 self._things.move_to_end(key)
                 return self._things[key]
         made = make()
+        if not self._is_worth_it(made):
+            return made
         with self._lock:
             self._things[key] = made
             while len(self._things) > self._most:

@@ -7,7 +7,7 @@ fewest base tuples for which the overlay falls to half its bound.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from matview.storage.engine import small
 from matview.storage.few import are_few, write_few
-from matview.storage.lookup import newest_of
+from matview.storage.lookup import newest_of, whole_of
 from matview.storage.snapshot import DataFile, Level, Snapshot
 from matview.storage.table import VersionedTable
 from matview.versions.layout import RID
@@ -66,24 +66,24 @@ def due(snapshot: Snapshot, bounds: Bounds) -> Due:
     """By counting files and tuples only: nothing is read."""
     base_rows = sum(f.rows for f in snapshot.base)
     overlay_rows = sum(f.rows for f in snapshot.overlay)
-    small = [f for f in snapshot.base if f.rows < SMALL_FILE_ROWS]
+    small = _of_a_size(f for f in snapshot.base if f.rows < SMALL_FILE_ROWS)
     return Due(
         merge=len(snapshot.overlay) > bounds.files,
         fold=overlay_rows > bounds.tuples(base_rows),
-        compact=_of_a_size(small) if len(small) > bounds.files else (),
+        compact=small if len(small) > bounds.files else (),
     )
 
 
-def _of_a_size(small: Sequence[DataFile]) -> tuple[DataFile, ...]:
-    """The smallest, as long as each is not larger than all before it: a tuple is written anew only when twice as many
-    come with it, and so not often."""
-    ranked = sorted(small, key=lambda file: file.rows)
-    chosen, rows = ranked[:2], sum(file.rows for file in ranked[:2])
-    for file in ranked[2:]:
-        if file.rows > max(rows, LEAST_COMPACT):
+def _of_a_size(files: Iterable[DataFile]) -> tuple[DataFile, ...]:
+    """The smallest, as long as each is not larger than all before it: a tuple is written anew only when as many others
+    come with it, and so not often. What is left has few sizes, each twice the one before."""
+    chosen: list[DataFile] = []
+    rows = LEAST_COMPACT
+    for file in sorted(files, key=lambda file: file.rows):
+        if file.rows > rows:
             break
         chosen.append(file)
-        rows += file.rows
+        rows = max(LEAST_COMPACT, sum(f.rows for f in chosen))
     return tuple(chosen)
 
 
@@ -164,9 +164,10 @@ class Folder:
     def _folded_here(self, files: Sequence[DataFile], directory: str) -> Rewrite | None:
         """Of few tuples, on the driver; None if they are for Spark."""
         table, overlay = self._table, self._snapshot.overlay
-        rows = sum(f.rows for f in (*files, *overlay))
-        base, later = table.few(files), newest_of(table, overlay)
-        if base is None or later is None or table.cluster_by or not are_few(rows):
+        if table.cluster_by or not are_few(sum(f.rows for f in (*files, *overlay))):
+            return None
+        base, later = whole_of(table, files), newest_of(table, overlay)
+        if base is None or later is None:
             return None
         whole = len(files) == len(self._snapshot.base)
         theirs = pc.is_in(later[RID], base[RID].combine_chunks())

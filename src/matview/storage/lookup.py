@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from matview.remembered import cached_property
-from matview.storage.few import arrow_schema, arrow_type, shaped
+from matview.storage.few import arrow_schema, arrow_type, read_few, shaped
 from matview.storage.files import translated_storage
 from matview.storage.snapshot import DataFile, Level
 from matview.storage.stats import group_bounds
@@ -38,8 +38,12 @@ AT_ONCE = 2
 """So many files are looked through at a time, and the columns of each side by side."""
 MOST_HIDING = 200_000
 """Tuples in the overlay."""
-MOST_REMEMBERED = 2_000
-"""A file of so few tuples is read whole, and remembered: an overlay gathers many of them between two folds."""
+WORTH_A_THREAD = 200_000
+"""Rows of files that are looked through: fewer are sooner read one after the other."""
+VALUE = 8
+"""Bytes of a value, as they are counted: a long text counts as many."""
+MOST_MERGED = 32 * 1024 * 1024
+"""Bytes of files whose tuples are put together on the driver."""
 
 
 def looked_up(
@@ -88,11 +92,18 @@ def wanted_of(predicates: Iterable[Predicate], table: VersionedTable) -> dict[st
 
 
 def newest_of(table: VersionedTable, overlay: Sequence[DataFile]) -> pa.Table | None:
-    """The newest state of each tuple of the overlay, void ones too; None if they are not few, or do not travel."""
-    states = table.few(overlay)
+    """The newest state of each tuple of the overlay, void ones too; None if they are much, or do not travel."""
+    states = whole_of(table, overlay)
     if states is None or not overlay:
         return states
     return _newest(table, states.schema.empty_table(), states, overlay)
+
+
+def whole_of(table: VersionedTable, files: Sequence[DataFile]) -> pa.Table | None:
+    """The states that files hold, to be written again; None if they are much, or do not travel."""
+    if sum(f.size for f in files) > MOST_MERGED:
+        return None
+    return read_few(table.files, files, table.engine.struct(table.layout.columns))
 
 
 def _newest(table: VersionedTable, base: pa.Table, later: pa.Table, overlay: Sequence[DataFile]) -> pa.Table:
@@ -111,10 +122,11 @@ def _newest(table: VersionedTable, base: pa.Table, later: pa.Table, overlay: Seq
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A file, and the row groups of it that may have the values."""
+    """A file, where its columns are, and the row groups that may have the values."""
 
     file: DataFile
     footer: pq.FileMetaData
+    leaves: dict[str, int]
     groups: Sequence[int]
 
     @cached_property
@@ -123,6 +135,12 @@ class _Candidate:
 
     def rows(self, group: int) -> int:
         return int(self.footer.row_group(group).num_rows)
+
+    def weight(self, group: int, names: Iterable[str]) -> int:
+        """How many values it is to read these columns."""
+        there = self.footer.row_group(group)
+        places = [self.leaves[name] for name in names if name in self.leaves]
+        return sum(max(there.num_rows, there.column(i).total_uncompressed_size // VALUE) for i in places)
 
 
 class _Look:
@@ -138,45 +156,34 @@ class _Look:
 
     def among(self, files: Iterable[DataFile]) -> pa.Table | None:
         """The stored states with the values; None if that is to read too much."""
-        found: list[pa.Table | None] = [self._schema.empty_table()]
-        places: list[_Candidate] = []
-        for file in files:
-            whole = self._table.few([file]) if file.rows <= MOST_REMEMBERED else None
-            if whole is not None:
-                found.append(self._of_few(whole))
-            elif (place := self._candidate(file)).groups:
-                places.append(place)
+        places = [place for file in files if (place := self._candidate(file)).groups]
         if self._expected(places) > self._left:
             return None
-        if len(places) > 1:
+        if len(places) > 1 and sum(place.file.rows for place in places) > WORTH_A_THREAD:
             with ThreadPoolExecutor(AT_ONCE, "matview-lookup") as pool:
-                found += pool.map(self._of_file, places)
+                found = list(pool.map(self._of_file, places))
         else:
-            found += map(self._of_file, places)
+            found = [self._of_file(place) for place in places]
         parts = [part for part in found if part is not None]
-        return pa.concat_tables(parts) if len(parts) == len(found) else None
-
-    def _of_few(self, whole: pa.Table) -> pa.Table | None:
-        met = whole.select(self._schema.names)
-        for name, values in self._wanted.items():
-            met = met.filter(pc.is_in(met[name], values))
-        return met if self._may_find(met.num_rows) else None
+        return pa.concat_tables([self._schema.empty_table(), *parts]) if len(parts) == len(found) else None
 
     def _candidate(self, file: DataFile) -> _Candidate:
         footer = self._table.footer(file.path)
-        return _Candidate(file, footer, self._groups(footer))
+        leaves = _leaves(footer)
+        return _Candidate(file, footer, leaves, self._groups(footer, leaves))
 
     def _expected(self, places: Sequence[_Candidate]) -> float:
         """How many values there are to read, if each of those wanted is in one row group."""
-        sizes = [place.rows(group) for place in places for group in place.groups]
-        if not sizes:
+        groups = [(place, group) for place in places for group in place.groups]
+        if not groups:
             return 0.0
-        hit = min([len(sizes), *map(len, self._wanted.values())])
-        return sum(sizes) * (len(self._wanted) + len(self._schema) * hit / len(sizes))
+        hit = min([len(groups), *map(len, self._wanted.values())])
+        looked_at = sum(place.weight(group, self._wanted) for place, group in groups)
+        return looked_at + sum(place.weight(group, self._schema.names) for place, group in groups) * hit / len(groups)
 
-    def _groups(self, footer: pq.FileMetaData) -> list[int]:
+    def _groups(self, footer: pq.FileMetaData, leaves: Mapping[str, int]) -> list[int]:
         """The row groups that may have the values, by their bounds."""
-        places = {name: place for name in self._sorted if (place := _place(footer, name)) is not None}
+        places = {name: leaves[name] for name in self._sorted if name in leaves}
         return [
             number
             for number in range(footer.num_row_groups)
@@ -205,12 +212,13 @@ class _Look:
 
     def _of_group(self, file: _Opened, group: int) -> pa.Table | None:
         rows = file.place.rows(group)
-        if not self._may_read(rows * len(self._wanted)):
+        if not self._may_read(file.place.weight(group, self._wanted)):
             return None
         hits = self._hits(file, group, rows)
         if hits is not None and not len(hits):
             return self._schema.empty_table()
-        if not (self._may_find(rows if hits is None else len(hits)) and self._may_read(rows * len(self._schema))):
+        found = rows if hits is None else len(hits)
+        if not (self._may_find(found) and self._may_read(file.place.weight(group, self._schema.names))):
             return None
         whole = shaped(file.columns(group, self._schema.names), self._schema, rows)
         return whole if hits is None else whole.take(hits)
@@ -275,7 +283,7 @@ def _sorted(values: pa.Array) -> list[Any] | None:
         return None
 
 
-def _place(footer: pq.FileMetaData, column: str) -> int | None:
-    """Where a column of plain values is among the leaves of a file: one inside of another has a longer path."""
+def _leaves(footer: pq.FileMetaData) -> dict[str, int]:
+    """Where the columns of plain values are among the leaves of a file: one inside of another has a longer path."""
     leaves = (footer.schema.column(i) for i in range(footer.num_columns))
-    return next((i for i, leaf in enumerate(leaves) if leaf.name == leaf.path == column), None)
+    return {leaf.name: i for i, leaf in enumerate(leaves) if leaf.name == leaf.path}

@@ -62,7 +62,7 @@ Lookup = Callable[[exp.Table], Found]
 
 MOST_ASKED = 1_000
 """More tuples than these do not come to stand in a plan."""
-MOST_LOOKED_AT = 4_000_000
+MOST_LOOKED_AT = 2_000_000
 """More values than these are not read to make one: some hundredths of a second."""
 VERSIONED = frozenset({"version", "when", "system_time", "changes"})
 
@@ -87,6 +87,27 @@ def refuse_remote(table: VersionedTable, reference: exp.Table | None = None) -> 
         raise StaysRemote(f"{table.name} stays at source {table.remote}, and cannot be read here", where=where)
 
 
+_PLAIN = (
+    *(exp.Select, exp.From, exp.Join, exp.Where, exp.Having, exp.Group, exp.Order, exp.Ordered, exp.Limit),
+    *(exp.Distinct, exp.Subquery, exp.With, exp.CTE, exp.SetOperation, exp.Table, exp.TableAlias, exp.Alias),
+    *(exp.Identifier, exp.Column, exp.Star, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Neg, exp.Tuple),
+    *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.In),
+    *(exp.Between, exp.Is, exp.Like, exp.Exists, exp.Case, exp.If, exp.Coalesce, exp.Count, exp.Min, exp.Max),
+)
+"""What no value makes fail."""
+
+
+def _is_plain(query: exp.Expr) -> bool:
+    """Whether nothing in the query fails of any value. Spark computes what is over rows in a plan before it leaves out
+    what nobody asks for: a division by zero, say, in a column that is not used, or of a row that is then rejected."""
+    return all(isinstance(node, _PLAIN) or _is_constant(node) for node in query.walk(prune=_is_constant))
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    """DATE '...' and the like, which were checked when they were read."""
+    return isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)
+
+
 def run_query(
     engine: Engine,
     query: exp.Expr,
@@ -97,6 +118,7 @@ def run_query(
 ) -> DataFrame:
     """The query as of `version`, each table read from the snapshot that `lookup` gives; names in `bound` stay."""
     relations: dict[str, DataFrame] = dict(bound or {})
+    is_plain = _is_plain(query)
 
     def replace(reference: exp.Table) -> exp.Expr:
         if bound and reference.name in bound:
@@ -106,7 +128,7 @@ def run_query(
         refuse_remote(found.table, reference)
         predicates = sargable(reference, found.table.schema)
         layout, overlay = found.table.layout, None
-        tuples, few = relation_name(), found.few(predicates, version)
+        tuples, few = relation_name(), found.few(predicates, version) if is_plain else None
         if few is not None:
             relations[tuples] = engine.local(few, engine.struct(layout.columns))
         else:

@@ -25,6 +25,8 @@ from matview.versions.tuples import Operation
 
 Columns = Sequence[tuple[str, str]]
 REMEMBERED = 32
+MOST_KEPT = 4 * 1024 * 1024
+"""Few tuples can be many bytes: those are read again when they are asked for."""
 MOST_FOOTERS = 256
 
 
@@ -55,7 +57,7 @@ class VersionedTable:
         """The source at which the rows stay, if they do; then there are about so many, and none here."""
         self.expected_rows = expected_rows
         self.log = DeltaFiles(files, lambda: delta_fields(engine.struct(self.layout.columns)))
-        self._few: Remembered[pa.Table | None] = Remembered(REMEMBERED)
+        self._few: Remembered[pa.Table | None] = Remembered(REMEMBERED, _is_small)
         self._frames: Remembered[DataFrame] = Remembered(REMEMBERED)
         self._footers: Remembered[pq.FileMetaData] = Remembered(MOST_FOOTERS)
         self._states: Remembered[pa.Table] = Remembered(REMEMBERED)
@@ -132,6 +134,10 @@ class VersionedTable:
             columns = [values.get(c, F.col(quoted(c))).alias(c) for c in tuples.columns]
             tuples = self._beside(tuples, overlay, "left_outer").where(not_hidden).select(*columns)
         return tuples.where(F.col(self.layout.op(1)) != int(Operation.VOID))
+
+
+def _is_small(few: pa.Table | None) -> bool:
+    return few is None or few.nbytes <= MOST_KEPT
 
 
 def delta_fields(struct: StructType) -> list[Mapping[str, object]]:
