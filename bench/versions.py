@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -274,9 +275,23 @@ while Path({going!r}).exists():
     def _count(self) -> int:
         return Path(self._log.name).read_text().count("done")
 
+    def _holds_the_catalog(self) -> bool:
+        """Stopped in the middle of a write to it, which takes some thousandths of a second and would now take long."""
+        with closing(sqlite3.connect(f"{self._path}/catalog.sqlite", timeout=0.0, isolation_level=None)) as catalog:
+            try:
+                catalog.execute("BEGIN IMMEDIATE")
+                catalog.execute("ROLLBACK")
+            except sqlite3.OperationalError:
+                return True
+        return False
+
     @contextmanager
     def stopped(self) -> Iterator[None]:
         os.killpg(self._worker.pid, signal.SIGSTOP)
+        while self._holds_the_catalog():
+            os.killpg(self._worker.pid, signal.SIGCONT)
+            time.sleep(0.01)
+            os.killpg(self._worker.pid, signal.SIGSTOP)
         try:
             yield
         finally:

@@ -13,6 +13,7 @@ from typing import Protocol
 from matview.catalog.catalog import Catalog
 from matview.catalog.connect import url_of_file
 from matview.catalog.settings import FILE_RETENTION, MARKED, WAREHOUSE_ID
+from matview.catalog.version import check_versions
 from matview.errors import BadSetting, CatalogCorrupt, ForeignDirectory, MatviewError, NotAWarehouse
 
 CATALOG_FILE = "catalog.sqlite"
@@ -54,8 +55,10 @@ def create_catalog(
         raise BadSetting(f"there is a warehouse already at {root}", help="use it, or choose another directory")
     if not _is_empty(root):
         raise _no_warehouse(root)
+    kept = DEFAULT_VERSIONS if versions is None else versions
+    check_versions(kept)
     _directory(root).make()
-    made = Catalog.create(place, versions=DEFAULT_VERSIONS if versions is None else versions)
+    made = Catalog.create(place, versions=kept)
     try:
         if file_retention is not None:
             made.settings.set(FILE_RETENTION, repr(file_retention))
@@ -143,8 +146,10 @@ def _absolute(root: str) -> str:
     return root if "://" in root else str(Path(root).resolve())
 
 
-def _no_warehouse(root: str) -> NotAWarehouse:
+def _no_warehouse(root: str) -> MatviewError:
     names = _directory(root).names()
+    if MARKER in names and CATALOG_FILE in names:
+        return CatalogCorrupt(f"the catalog of the warehouse {root} is empty")
     if MARKER in names:
         elsewhere = "give its URL: catalog='postgresql://...', --catalog, or MATVIEW_CATALOG"
         return NotAWarehouse(f"the catalog of the warehouse {root} is not in its directory", help=elsewhere)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
+from typing import get_args
 
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
@@ -17,6 +18,7 @@ from matview.catalog.records import Grain, RefreshRecord, SessionRecord, TableRe
 from matview.catalog.settings import FILE_RETENTION
 from matview.catalog.source_records import Consistency, SourceRecord
 from matview.errors import (
+    BadSetting,
     MaintenanceBusy,
     MatviewError,
     SessionClosed,
@@ -218,7 +220,7 @@ class Warehouse:
         self._require_open()
         self._runtime.engine.start()
         self._raise_versions(versions)
-        return Outcome(Counts())
+        return Outcome(Counts(), done=f"{versions} versions are kept from now on")
 
     def _raise_versions(self, versions: int, wait: float | None = None) -> None:
         raise_versions(self._runtime, versions, wait=wait)
@@ -307,6 +309,8 @@ class Warehouse:
         `ttl`: how many seconds it outlives this process, should that die; the setting `session_ttl` if not given.
         """
         self._require_open()
+        if grain not in get_args(Grain):
+            raise BadSetting(f"there is no grain {grain!r}", help=f"use one of {', '.join(get_args(Grain))}")
         life = self._runtime.settings.session_ttl if ttl is None else ttl
         record = pinned(self._runtime, self._stepping, grain, life)
         self._opened.add(record.id)

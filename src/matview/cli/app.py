@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from cyclopts import App, CycloptsError, UnknownCommandError
 
 from matview import __version__
+from matview.cli.interrupts import Worker
 from matview.cli.report import UsageError, report_bug, report_error, report_plain, report_usage
 from matview.errors import MatviewError
 
@@ -192,6 +193,9 @@ VERBS = (
     ),
 )
 
+IN_FRONT = frozenset({"sql", "run", "demo"})
+"""These see to Ctrl-C themselves, in the main thread."""
+
 HELP = """Materialized views in a Spark lakehouse, read consistently while they are maintained.
 
 Example: `matview init shop.wh && export MATVIEW_WAREHOUSE=shop.wh && matview sql`
@@ -217,7 +221,7 @@ def make_app() -> App:
 def main(tokens: Sequence[str] | None = None) -> int:
     """Runs one command line; gives the exit code. Whatever is raised is told on stderr, without a stack trace."""
     try:
-        code = make_app()(list(sys.argv[1:] if tokens is None else tokens))
+        code = _called(list(sys.argv[1:] if tokens is None else tokens))
     except UnknownCommandError as error:
         report_usage(_unknown_verb((error.unused_tokens or [""])[0]))
         return USAGE
@@ -240,6 +244,11 @@ def main(tokens: Sequence[str] | None = None) -> int:
         report_bug(error)
         return FAILED
     return code if isinstance(code, int) else OK
+
+
+def _called(tokens: list[str]) -> object:
+    app = make_app()
+    return app(tokens) if tokens and tokens[0] in IN_FRONT else Worker().run(lambda: app(tokens))
 
 
 def _unknown_verb(name: str) -> UsageError:

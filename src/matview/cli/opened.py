@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from matview.cli.interrupts import Worker
 from matview.cli.texts import announce
 from matview.cli.where import Where
-from matview.spark.session import spark_session
+from matview.spark.session import running, spark_session
 from matview.warehouse import Warehouse, open_warehouse
 
 
@@ -15,6 +16,6 @@ def open_here(where: Where) -> Warehouse:
 
 
 def started_spark() -> SparkSession:
-    if SparkSession.getActiveSession() is None:
+    if running() is None:
         announce("starting Spark …")
-    return spark_session(None)
+    return Worker().run(spark_session)

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from matview.cli.durations import clock, seconds, shown
+from matview.cli.interrupts import Worker
 from matview.cli.opened import open_here
 from matview.cli.priority import NICE, step_back
 from matview.cli.report import report_error
@@ -40,8 +41,11 @@ def run(
     every = CONTINUOUS if ingest_every is None else seconds(ingest_every)
     stop = threading.Event()
     step_back(nice)
+    worker = Worker()
+    if not once:
+        _stop_on_signals(stop)
     with open_here(where) as warehouse:
-        warehouse.runtime.engine.start()
+        worker.run(warehouse.runtime.engine.start)
         scheduler = Scheduler(
             warehouse,
             _tell,
@@ -49,10 +53,9 @@ def run(
             tell_fed=_tell_fed,
         )
         if once:
-            return int(not scheduler.once())
-        _stop_on_signals(stop)
+            return int(not worker.run(scheduler.once))
         say("running; SIGTERM or Ctrl-C ends it, after the refresh that is under way")
-        scheduler.run(stop)
+        worker.run(lambda: scheduler.run(stop))
     say("stopped")
     return 0
 

@@ -13,6 +13,7 @@ from enum import Enum
 
 from pyspark.sql import DataFrame
 
+from matview.cli.interrupts import Worker
 from matview.cli.pieces import Piece, pieces
 from matview.cli.report import report_error
 from matview.cli.results import (
@@ -64,10 +65,15 @@ class Shell:
         self.transaction: MaintenanceTransaction | None = None
         self.session: ReaderSession | None = None
         self._is_guest = False
+        self._worker = Worker()
 
     # statements -------------------------------------------------------------------------------------------------------
 
     def run(self, what: Control | st.Statement) -> None:
+        """Ctrl-C breaks it off."""
+        self._worker.run(lambda: self._run(what))
+
+    def _run(self, what: Control | st.Statement) -> None:
         with self._timed(), translated():
             match what:
                 case Control.BEGIN:
@@ -195,10 +201,10 @@ def run_atomically(shell: Shell, text: str, source: str) -> bool:
     found = _read_all(text, source)
     if found is None or not all(_is_no_control(piece, what) for piece, what in found):
         return False
-    shell.begin()
+    shell.run(Control.BEGIN)
     if not all(_ran(shell, piece, what) for piece, what in found):
         return False
-    shell.commit()
+    shell.run(Control.COMMIT)
     return True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from matview.errors import BadSetting
 
@@ -18,9 +19,17 @@ class AtOnce:
 
 @dataclass(frozen=True, slots=True)
 class AtTime:
-    """Not before a moment, in seconds since the epoch: readers can know when their sessions may expire."""
+    """Not before a moment, a `datetime` or seconds since the epoch: readers can know when their sessions may expire."""
 
-    moment: float
+    moment: float | datetime
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.moment, int | float | datetime):
+            raise BadSetting(f"AtTime takes a datetime, or seconds since the epoch, not {self.moment!r}")
+
+    @property
+    def seconds(self) -> float:
+        return self.moment.timestamp() if isinstance(self.moment, datetime) else self.moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +58,7 @@ def _may_commit(policy: CommitPolicy, open_sessions: Callable[[], int], waited: 
     match policy:
         case AtOnce():
             return True
-        case AtTime(moment):
-            return time.time() >= moment
+        case AtTime():
+            return time.time() >= policy.seconds
         case WhenIdle(patience):
             return waited >= patience or open_sessions() == 0

@@ -34,13 +34,14 @@ def spark_session(given: SparkSession | None = None) -> SparkSession:
     """The session given; else the one this process has; else a new local one. Only what right answers need is set on
     a session that is not ours."""
     with _starting:
-        session = given or _running() or _start()
+        session = given or running() or _start()
     for name, value in NEEDED.items():
         session.conf.set(name, value)
     return session
 
 
-def _running() -> SparkSession | None:
+def running() -> SparkSession | None:
+    """The session that this process has."""
     try:
         return SparkSession.active()
     except PySparkRuntimeError:

@@ -28,9 +28,9 @@ from matview.versions.layout import LEVEL
 from matview.versions.text import spark_text
 
 UNCOMMITTED = "nothing was committed; free space or mend what Spark's own log names, then run it again"
-GROUP_ROWS, GROUP_BYTES = 100_000, 16 * 1024 * 1024
-"""So few, and so small, that the driver reads a row group in some hundredths of a second. A scan of twice as many takes
-a twentieth longer, and a look-up a third of the time; of half as many, a scan would again take a tenth longer."""
+GROUP_ROWS, GROUP_BYTES = 200_000, 16 * 1024 * 1024
+"""So few, and so small, that the driver reads a row group in some hundredths of a second. Of half as many a look-up
+would take a third of the time, and a scan a twentieth longer."""
 WRITE_OPTIONS = {
     "compression": "zstd",
     "parquet.writer.version": "PARQUET_2_0",

@@ -22,6 +22,7 @@ from rich.text import Text
 
 from matview.demo.java import log_file, quiet_java
 from matview.demo.place import cleared, marked, shown
+from matview.demo.report import command
 from matview.demo.retail.board import Board, behind, states
 from matview.demo.retail.shop import TABLES, Shop, definitions
 from matview.errors import BadSetting, MatviewError
@@ -71,7 +72,7 @@ def run(path: str | None = None, *, seconds: float = SECONDS) -> int:
         good = last_act(console, warehouse, performance)
     if good:
         log.unlink()
-    console.print(Text(f"The warehouse stays in {shown(place)}: matview status -w {shown(place)}", style="cyan"))
+    console.print(Text(f"The warehouse stays in {shown(place)}: {command()} status -w {shown(place)}", style="cyan"))
     return 0 if refused and good else 1
 
 

@@ -70,6 +70,6 @@ def error(table: str, told: str) -> MatviewError:
         case Fault.AMBIGUOUS:
             return AmbiguousMerge(f"{table}: several rows of the source meet the row {shown}")
         case Fault.NULL_KEY:
-            return NullKey(f"{table}: key column {column!r} is null in {shown}")
+            return NullKey(f"{table}: key column {column!r} is null" + (f" in {shown}" if shown != "{}" else ""))
         case Fault.NULL_VALUE:
             return BadValue(f"{table}: column {column!r} takes no nulls; a row {shown} has one")
