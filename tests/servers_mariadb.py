@@ -47,10 +47,13 @@ class started:  # noqa: N801
 
     def __init__(self, program: str, home: Path, *options: str) -> None:
         user = "mysql" if getpass.getuser() == "root" else getpass.getuser()
+        passing = home / "tmp"  # a server that starts removes what others have in a directory that they share
+        passing.mkdir()
         if user == "mysql":
             shutil.chown(home, user)
+            shutil.chown(passing, user)
         self.socket = home / "socket"
-        common = ["--no-defaults", f"--datadir={home / 'data'}", f"--user={user}"]
+        common = ["--no-defaults", f"--datadir={home / 'data'}", f"--tmpdir={passing}", f"--user={user}"]
         subprocess.run(
             ["mariadb-install-db", *common, "--auth-root-authentication-method=normal", "--skip-test-db"],
             check=True,

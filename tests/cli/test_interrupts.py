@@ -51,7 +51,7 @@ def test_what_ends_all_the_same_has_ended(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seconds", [1.5, 15])
+@pytest.mark.parametrize("seconds", [1.5, 10])
 def test_a_query_is_broken_off(seconds: float, tmp_path: Path) -> None:
     """While Spark starts, and while it works."""
     matview = [sys.executable, "-c", "import sys; from matview.cli import main; sys.exit(main())"]
