@@ -44,6 +44,13 @@ def test_a_table_is_drawn_for_people(shop: Shop, run: Run) -> None:
     assert "│  1 │ Oslo            │  13.50 │" in out
 
 
+@pytest.mark.parametrize("format", ["table", "csv", "json"])
+def test_intervals_of_months_are_shown(format: str, shop: Shop, run: Run) -> None:
+    query = "SELECT id, INTERVAL '1-2' YEAR TO MONTH AS same, INTERVAL '3' DAY AS same FROM sales WHERE id = 1"
+    ran = run("sql", "-w", shop.path, query, "--format", format)
+    assert ran.code == 0 and "INTERVAL '1-2' YEAR TO MONTH" in ran.out
+
+
 def test_limit(shop: Shop, run: Run) -> None:
     ran = run("sql", "-w", shop.path, "SELECT id FROM sales ORDER BY id", "--format", "csv", "--limit", 2)
     assert ran.out == "id\n1\n2\n"

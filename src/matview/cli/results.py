@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, YearMonthIntervalType
 
 from matview.catalog.records import RefreshRecord, SessionRecord, TableRecord
 from matview.cli.durations import moment, shown
@@ -41,6 +43,9 @@ class Look:
 def show_frame(frame: DataFrame, look: Look) -> None:
     """One row more than is shown is asked for, to know whether there are more."""
     names, most = frame.columns, look.most
+    if any(isinstance(field.dataType, YearMonthIntervalType) for field in frame.schema.fields):
+        frame = frame.toDF(*(f"c{i}" for i in range(len(names))))  # names may repeat
+        frame = frame.select(*map(_shown, frame.schema.fields))
     with translated():
         if most is None:
             write_rows(names, _streamed(frame), look.format)
@@ -49,6 +54,12 @@ def show_frame(frame: DataFrame, look: Look) -> None:
     write_rows(names, rows[:most], look.format)
     if len(rows) > most:
         note(f"the first {most} rows; --limit says how many, --limit 0 all")
+
+
+def _shown(field: StructField) -> Column:
+    """PySpark has no value for an interval of months; its text it has."""
+    column = F.col(field.name)
+    return column.cast("string") if isinstance(field.dataType, YearMonthIntervalType) else column
 
 
 def _streamed(frame: DataFrame) -> Iterator[Row]:
