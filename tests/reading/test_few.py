@@ -34,7 +34,7 @@ def found(reader: Any, text: str) -> list[tuple[Any, ...]]:
 
 
 LED = {
-    "SELECT id, COALESCE(name, 'none') AS name, v FROM t WHERE id = 20": 1,
+    "SELECT id, name AS called, v FROM t WHERE id = 20": 1,
     "SELECT * FROM t WHERE id IN (1, 2, 2, 999)": 2,
     "SELECT id FROM t WHERE name = 'n3' AND id < 100": 14,
     "SELECT id FROM t WHERE at = DATE'2026-01-05'": 10,
@@ -62,6 +62,9 @@ FAILING = [
     "SELECT id FROM (SELECT id, 10 / v AS x FROM t WHERE id IN (0, 1)) q",
     "SELECT id FROM (SELECT id, 10 / v AS x, v FROM t WHERE id IN (0, 1)) q WHERE v <> 0",
     "SELECT COUNT(*) FROM (SELECT CAST(name AS INT) AS n FROM t WHERE id = 1)",
+    "SELECT id FROM (SELECT id, name = 5 AS five FROM t WHERE id = 1)",
+    "SELECT id FROM (SELECT id, CASE name WHEN 5 THEN 1 END AS five FROM t WHERE id = 1)",
+    "SELECT id FROM (SELECT id, CAST('x' AS INT) AS x FROM t WHERE id = 1)",
     "WITH c AS (SELECT id, 10 / v AS x FROM t WHERE id IN (0, 1)) SELECT a.id FROM c a JOIN c b ON a.id = b.id",
 ]
 

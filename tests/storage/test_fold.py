@@ -28,6 +28,8 @@ def test_small_files_come_together_with_those_of_their_size() -> None:
     assert compacted(50_000, 5, 7, 6, 5, 5) == [5, 5, 5, 6, 7]
     assert compacted(50_000, 50_000, 5, 5, 5, 5, 500) == [5, 5, 5, 5, 500]
     assert compacted(90_000, 40_000, 40_000, 5, 5, 5) == []
+    assert compacted(5, 5, *[2_000] * 5) == [2_000] * 5
+    assert len(compacted(*[2_000] * 500)) == 500
     assert compacted(90_000, 40_000, *[LEAST_COMPACT] * 50) == [*[LEAST_COMPACT] * 50, 40_000, 90_000]
 
 

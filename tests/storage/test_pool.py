@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from matview.storage.pool import LARGEST_SHARE, Pool
+from matview.storage.pool import AROUND, LARGEST_SHARE, Pool
 
-COLUMN = 8 * 100  # bytes of a hundred whole numbers
+NUMBERS = 1_000
+COLUMN = 8 * NUMBERS + AROUND  # bytes of so many whole numbers
 
 
 class Reads:
@@ -19,7 +20,7 @@ class Reads:
     def ask(self, group: int, *names: str) -> pa.Table:
         def read(missing: list[str]) -> pa.Table:
             self.seen += [(group, name) for name in missing]
-            return pa.table({name: pa.array(range(group, group + 100), pa.int64()) for name in missing})
+            return pa.table({name: pa.array(range(group, group + NUMBERS), pa.int64()) for name in missing})
 
         found = self.pool.columns(("file", group), names, read)
         assert found.column_names == list(names) and all(column[0].as_py() == group for column in found.columns)
@@ -47,7 +48,7 @@ def test_those_asked_for_longest_ago_make_room() -> None:
 
 
 def test_a_large_column_is_read_each_time() -> None:
-    reads = Reads(Pool(LARGEST_SHARE * COLUMN - 1))
+    reads = Reads(Pool(LARGEST_SHARE * (8 * NUMBERS) - 1))
     reads.ask(0, "a")
     reads.ask(0, "a")
     assert reads.seen == [(0, "a"), (0, "a")]

@@ -37,8 +37,8 @@ class Worker:
             self._thread = threading.Thread(target=self._go_on, name="matview-command", daemon=True)
             self._thread.start()
         answer: Future[T] = Future()
-        self._wanted.put((work, answer))
         try:
+            self._wanted.put((work, answer))
             return answer.result()
         except KeyboardInterrupt:
             announce("breaking off …")
@@ -51,6 +51,7 @@ class Worker:
                 answer.set_result(work())
             except BaseException as error:  # whoever wants the answer raises it
                 answer.set_exception(error)
+            del work, answer  # and nobody else keeps it
 
 
 def _broken_off(answer: Future[T]) -> T:
@@ -58,7 +59,7 @@ def _broken_off(answer: Future[T]) -> T:
     ended = threading.Event()
     answer.add_done_callback(lambda _: ended.set())
     while not ended.wait(PAUSE):
-        _cancel_jobs()
+        threading.Thread(target=_cancel_jobs, daemon=True).start()  # another Ctrl-C may come
     if answer.exception() is None:
         return answer.result()
     raise KeyboardInterrupt
@@ -66,7 +67,6 @@ def _broken_off(answer: Future[T]) -> T:
 
 def _cancel_jobs() -> None:
     session = sys.modules.get("matview.spark.session")  # where it is not imported, no Spark runs
-    running = session and session.running()
-    if running is not None:
-        with suppress(Exception):  # it is only on its way, or gone already
+    with suppress(Exception):  # it is only on its way, or gone already
+        if session is not None and (running := session.running()) is not None:
             running.sparkContext.cancelAllJobs()

@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
@@ -92,7 +93,8 @@ class DeltaFiles:
         actions += [RemoveAction(f.path, True, now, f.size, {LEVEL: f.level.value}) for f in remove]
         with self._committing:
             try:
-                table, self._committed = self._as_of(read), None
+                known, self._committed = self._committed, None
+                table = self._as_of(read, known)
                 newest = table.transaction_version(APPLICATION) or 0
                 if newest > token:
                     raise LeaseLost(f"transaction {token} was overtaken by {newest}")
@@ -103,12 +105,13 @@ class DeltaFiles:
             except (DeltaError, OSError) as error:
                 raise storage_failure(error, "committing to the Delta log", UNCOMMITTED) from error
 
-    def _as_of(self, read: Snapshot) -> DeltaTable:
+    def _as_of(self, read: Snapshot, known: DeltaTable | None) -> DeltaTable:
         """To bring the one of the last commit up to date takes a quarter of the time of opening another."""
-        if self._committed is not None:
-            self._committed.update_incremental()
-            if self._committed.version() == read.delta_version:
-                return self._committed
+        if known is not None:
+            with suppress(DeltaError, OSError):  # another is opened, then, and says what is wrong
+                known.update_incremental()
+                if known.version() == read.delta_version:
+                    return known
         return DeltaTable(self.files.uri(), version=read.delta_version)
 
     def _write(self, table: DeltaTable, actions: Sequence[AddAction | RemoveAction], token: int) -> None:

@@ -25,7 +25,7 @@ from matview.versions.text import quoted
 from matview.versions.tuples import Operation
 
 SMALL_FILE_ROWS = 100_000
-LEAST_COMPACT = 1_000
+LEAST_COMPACT = 1_000  # tuples; files of fewer are of one size
 ROWS_PER_FILE = 2_000_000
 ROWS_PER_CLUSTER = 250_000  # in a sorted table, where smaller files let statistics prune more
 
@@ -66,25 +66,25 @@ def due(snapshot: Snapshot, bounds: Bounds) -> Due:
     """By counting files and tuples only: nothing is read."""
     base_rows = sum(f.rows for f in snapshot.base)
     overlay_rows = sum(f.rows for f in snapshot.overlay)
-    small = _of_a_size(f for f in snapshot.base if f.rows < SMALL_FILE_ROWS)
+    alike = _of_a_size(f for f in snapshot.base if f.rows < SMALL_FILE_ROWS)
     return Due(
         merge=len(snapshot.overlay) > bounds.files,
         fold=overlay_rows > bounds.tuples(base_rows),
-        compact=small if len(small) > bounds.files else (),
+        compact=alike if len(alike) > bounds.files else (),
     )
 
 
 def _of_a_size(files: Iterable[DataFile]) -> tuple[DataFile, ...]:
-    """The smallest, as long as each is not larger than all before it: a tuple is written anew only when as many others
-    come with it, and so not often. What is left has few sizes, each twice the one before."""
-    chosen: list[DataFile] = []
-    rows = LEAST_COMPACT
+    """The most of which each is not larger than all of them before it: a tuple is written anew only when as many others
+    come with it, and so not often."""
+    most: list[DataFile] = []
+    run: list[DataFile] = []
     for file in sorted(files, key=lambda file: file.rows):
-        if file.rows > rows:
-            break
-        chosen.append(file)
-        rows = max(LEAST_COMPACT, sum(f.rows for f in chosen))
-    return tuple(chosen)
+        if file.rows > max(LEAST_COMPACT, sum(f.rows for f in run)):
+            run = []
+        run.append(file)
+        most = max(most, run, key=len).copy()
+    return tuple(most)
 
 
 def choose(hidden: Sequence[tuple[DataFile, int]], overlay_rows: int, bound: int) -> tuple[DataFile, ...]:
@@ -178,12 +178,12 @@ class Folder:
         vn, op = folded[table.layout.vn(1)], folded[table.layout.op(1)]
         collectable = pc.and_(pc.equal(op, int(Operation.DELETE)), pc.less_equal(vn, self._horizon))
         folded = folded.filter(pc.invert(pc.or_(collectable, pc.equal(op, int(Operation.VOID)))))
-        places = {directory: (Level.BASE, folded), f"{directory}-rest": (Level.OVERLAY, rest)}
-        for place, (level, tuples) in places.items():
+        added: list[DataFile] = []
+        for place, level, tuples in ((directory, Level.BASE, folded), (f"{directory}-rest", Level.OVERLAY, rest)):
             if tuples.num_rows:
                 write_few(table.files, place, level, tuples)
-        added = tuple(file for place in places for file in table.engine.written(table.files, place))
-        return Rewrite((*files, *overlay), added)
+                added += table.engine.written(table.files, place)
+        return Rewrite((*files, *overlay), tuple(added))
 
     def _newest(self, files: Sequence[DataFile]) -> DataFrame:
         """As `latest`, but with void tuples, which have to go on hiding."""

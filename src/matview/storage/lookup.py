@@ -6,6 +6,7 @@ where that would be to read much, or where the driver has no such values: then S
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +36,7 @@ MOST_LOOKED_THROUGH = 120_000_000
 _EXACT: dict[Kind | None, type] = {Kind.INTEGRAL: int, Kind.STRING: str, Kind.DATE: date}
 """Kinds of columns that tuples are looked up by, and the constants that they are compared with as they are."""
 AT_ONCE = 2
-"""So many files are looked through at a time, and the columns of each side by side."""
+"""So many files are looked through at a time."""
 MOST_HIDING = 200_000
 """Tuples in the overlay."""
 WORTH_A_THREAD = 200_000
@@ -83,8 +84,10 @@ def wanted_of(predicates: Iterable[Predicate], table: VersionedTable) -> dict[st
         exact = _EXACT.get(kind_of(table.layout.type_of(predicate.column)))
         if predicate.comparison != "=" or any(type(value) is not exact for value in values):
             continue
+        kind = arrow_type(table.engine.struct(table.layout.columns)[predicate.column].dataType)
+        if kind is None:
+            continue
         try:
-            kind = arrow_type(table.engine.struct(table.layout.columns)[predicate.column].dataType)
             wanted[predicate.column] = pa.array(values, kind)
         except (pa.ArrowException, OverflowError):
             continue  # no such value can be stored
@@ -151,6 +154,7 @@ class _Look:
         self._schema = schema
         self._wanted = dict(sorted(wanted.items(), key=lambda item: -len(item[1])))
         self._sorted = {name: known for name, values in wanted.items() if (known := _sorted(values)) is not None}
+        self._counting = threading.Lock()
         self._left = through
         self._found_left = most
 
@@ -224,12 +228,14 @@ class _Look:
         return whole if hits is None else whole.take(hits)
 
     def _may_read(self, values: int) -> bool:
-        self._left -= values
-        return self._left >= 0
+        with self._counting:
+            self._left -= values
+            return self._left >= 0
 
     def _may_find(self, rows: int) -> bool:
-        self._found_left -= rows
-        return self._found_left >= 0
+        with self._counting:
+            self._found_left -= rows
+            return self._found_left >= 0
 
     def _hits(self, file: _Opened, group: int, rows: int) -> pa.Array | None:
         """Where the rows are that have one of the values in every column; None: everywhere."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 MOST_BYTES = 256 * 1024 * 1024
+AROUND = 2_048
 LARGEST_SHARE = 8
 """A column that would take more than this part of the room is not kept."""
 
@@ -48,7 +49,12 @@ class Pool:
         if key in self._columns or column.nbytes > self._most // LARGEST_SHARE:
             return
         self._columns[key] = column
-        self._bytes += column.nbytes
+        self._bytes += _size(column)
         while self._bytes > self._most:
             _, gone = self._columns.popitem(last=False)
-            self._bytes -= gone.nbytes
+            self._bytes -= _size(gone)
+
+
+def _size(column: pa.ChunkedArray) -> int:
+    """With what is around the values: those of small files are few."""
+    return int(column.nbytes) + AROUND

@@ -21,7 +21,7 @@ from matview.storage.lookup import looked_up, wanted_of
 from matview.storage.snapshot import DataFile, Level, Snapshot
 from matview.storage.table import VersionedTable
 from matview.versions.expiry import Grain
-from matview.versions.predicates import Predicate, sargable
+from matview.versions.predicates import Predicate, constant, sargable
 from matview.versions.pruning import may_match
 from matview.versions.references import rewrite_query, unheard
 from matview.versions.rewrite import reading
@@ -88,24 +88,33 @@ def refuse_remote(table: VersionedTable, reference: exp.Table | None = None) -> 
 
 
 _PLAIN = (
-    *(exp.Select, exp.From, exp.Join, exp.Where, exp.Having, exp.Group, exp.Order, exp.Ordered, exp.Limit),
-    *(exp.Distinct, exp.Subquery, exp.With, exp.CTE, exp.SetOperation, exp.Table, exp.TableAlias, exp.Alias),
-    *(exp.Identifier, exp.Column, exp.Star, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Neg, exp.Tuple),
-    *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.In),
-    *(exp.Between, exp.Is, exp.Like, exp.Exists, exp.Case, exp.If, exp.Coalesce, exp.Count, exp.Min, exp.Max),
+    *(exp.Select, exp.From, exp.Join, exp.Where, exp.Group, exp.Order, exp.Ordered, exp.Limit, exp.Distinct),
+    *(exp.Subquery, exp.With, exp.CTE, exp.Table, exp.TableAlias, exp.Alias, exp.Identifier, exp.Column, exp.Star),
+    *(exp.Null, exp.Boolean, exp.Paren, exp.And, exp.Or, exp.Not, exp.Is, exp.Exists, exp.Count, exp.Min, exp.Max),
+    *(exp.Literal, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.In, exp.Between, exp.Tuple),
 )
-"""What no value makes fail."""
+_COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.In, exp.Between)
 
 
 def _is_plain(query: exp.Expr) -> bool:
-    """Whether nothing in the query fails of any value. Spark computes what is over rows in a plan before it leaves out
-    what nobody asks for: a division by zero, say, in a column that is not used, or of a row that is then rejected."""
-    return all(isinstance(node, _PLAIN) or _is_constant(node) for node in query.walk(prune=_is_constant))
+    """Whether no value makes the query fail that would not anyway. Spark computes what is over rows in a plan before it
+    leaves out what nobody asks for: a division by zero, say, in a column that is not used, or of a row that is then
+    rejected. A comparison, too, may cast, and fail: it may stand in a condition, but be no value itself."""
+    return all(
+        (isinstance(node, _PLAIN) and not (isinstance(node, _COMPARED) and _is_value(node))) or _is_constant(node)
+        for node in query.walk(prune=_is_constant)
+    )
+
+
+def _is_value(node: exp.Expr) -> bool:
+    """Whether it stands in a list of what is selected, grouped by or ordered by."""
+    above = node.find_ancestor(exp.Where, exp.Join, exp.Select)
+    return not isinstance(above, exp.Where | exp.Join)
 
 
 def _is_constant(node: exp.Expr) -> bool:
-    """DATE '...' and the like, which were checked when they were read."""
-    return isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)
+    """A negative number, DATE '...' and the like: a value that was read without a fault."""
+    return isinstance(node, exp.Neg | exp.Cast) and constant(node) is not None
 
 
 def run_query(

@@ -162,12 +162,12 @@ def _predicates(conjunct: exp.Expr, resolve: Callable[[exp.Expr | None], str | N
 
 
 def _compared(column: str, comparison: Comparison, nodes: list[exp.Expr | None]) -> Iterator[Predicate]:
-    constants = [_constant(node) for node in nodes]
+    constants = [constant(node) for node in nodes]
     if all(constants):
         yield Predicate(column, comparison, tuple(c for c in constants if c is not None))
 
 
-def _constant(node: exp.Expr | None) -> Constant | None:
+def constant(node: exp.Expr | None) -> Constant | None:
     value = _value(node.unnest()) if node is not None else None
     return None if node is None or value is None else Constant(node.unnest().sql("spark"), value)
 

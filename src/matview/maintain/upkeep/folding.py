@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 
 from matview.catalog.records import GarbageFile, Lease
@@ -66,7 +67,8 @@ def _folder(runtime: Runtime, lease: Lease, table: VersionedTable, snapshot: Sna
 
 
 def _directory(lease: Lease, snapshot: Snapshot) -> str:
-    return f"data/{lease.token:010d}-fold-{snapshot.delta_version}"
+    """One of its own for each attempt: files are never written over."""
+    return f"data/{lease.token:010d}-fold-{snapshot.delta_version}-{secrets.token_hex(3)}"
 
 
 def _commit(runtime: Runtime, lease: Lease, table: VersionedTable, snapshot: Snapshot, rewrite: Rewrite) -> None:
