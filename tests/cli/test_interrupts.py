@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
-import time
-from pathlib import Path
 
 import pytest
 
 from matview.cli import interrupts
 from matview.cli.interrupts import Worker
-
-LONG = "SELECT count(*) FROM range(3000000) x JOIN range(3000000) y ON x.id < y.id"
 
 
 def interrupt_after(seconds: float) -> None:
@@ -48,18 +42,3 @@ def test_what_ends_all_the_same_has_ended(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(interrupts, "_cancel_jobs", cancelled.set)
     interrupt_after(0.2)
     assert Worker().run(lambda: cancelled.wait(20) and "committed") == "committed"
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("seconds", [1.5, 10])
-def test_a_query_is_broken_off(seconds: float, tmp_path: Path) -> None:
-    """While Spark starts, and while it works."""
-    matview = [sys.executable, "-c", "import sys; from matview.cli import main; sys.exit(main())"]
-    subprocess.run([*matview, "init", str(tmp_path / "wh")], check=True, capture_output=True)
-    command = [*matview, "sql", "-w", str(tmp_path / "wh"), LONG]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
-    time.sleep(seconds)
-    os.killpg(running.pid, signal.SIGINT)
-    told, errors = running.communicate(timeout=90)
-    assert (running.returncode, told) == (130, "")
-    assert "interrupted" in errors and "Traceback" not in errors
