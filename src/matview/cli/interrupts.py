@@ -27,12 +27,15 @@ class Worker:
     def __init__(self) -> None:
         self._wanted: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._is_interrupted = False
 
     def run(self, work: Callable[[], T]) -> T:
         """What it gives. After Ctrl-C: KeyboardInterrupt as soon as it has broken off; if it ends all the same, that.
 
-        A second Ctrl-C does not wait.
+        Then what was to follow it is not begun. A second Ctrl-C does not wait.
         """
+        if self._is_interrupted:
+            raise KeyboardInterrupt
         if self._thread is None:
             self._thread = threading.Thread(target=self._go_on, name="matview-command", daemon=True)
             self._thread.start()
@@ -41,8 +44,13 @@ class Worker:
             self._wanted.put((work, answer))
             return answer.result()
         except KeyboardInterrupt:
+            self._is_interrupted = True
             announce("breaking off …")
             return _broken_off(answer)
+
+    def begin_anew(self) -> None:
+        """What follows was asked for after the last Ctrl-C."""
+        self._is_interrupted = False
 
     def _go_on(self) -> None:
         while True:

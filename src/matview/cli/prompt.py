@@ -51,6 +51,7 @@ def handle(shell: Shell, text: str) -> None:
     entered = text.strip()
     if entered.rstrip("; ").lower() in LEAVING:
         raise Leave
+    shell.begin_input()
     try:
         if entered.startswith(MARK):
             obey(shell, entered)

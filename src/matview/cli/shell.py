@@ -70,8 +70,11 @@ class Shell:
     # statements -------------------------------------------------------------------------------------------------------
 
     def run(self, what: Control | st.Statement) -> None:
-        """Ctrl-C breaks it off."""
+        """Ctrl-C breaks it off, and what follows it in the same input."""
         self._worker.run(lambda: self._run(what))
+
+    def begin_input(self) -> None:
+        self._worker.begin_anew()
 
     def _run(self, what: Control | st.Statement) -> None:
         with self._timed(), translated():
