@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,17 @@ from matview.cli import interrupts
 from matview.cli.interrupts import Worker
 
 HOURS = "aggregate(sequence(1, 4000000), 0L, (a, v) -> a + aggregate(sequence(1, 4000000), 0L, (b, w) -> b + w % 7))"
+INTERRUPTIBLE = (  # whoever is started in the background is deaf to Ctrl-C, and so are those whom it starts
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from matview.cli import main; sys.exit(main())"
+)
+
+
+@pytest.fixture(autouse=True)
+def not_deaf() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def interrupt_after(seconds: float) -> None:
@@ -64,7 +76,7 @@ def test_what_ends_all_the_same_has_ended(monkeypatch: pytest.MonkeyPatch) -> No
 )
 def test_a_query_is_broken_off(statements: str, tmp_path: Path) -> None:
     """As soon as its first row has been read; the second would take hours."""
-    matview = [sys.executable, "-uc", "import sys; from matview.cli import main; sys.exit(main())"]
+    matview = [sys.executable, "-uc", INTERRUPTIBLE]
     subprocess.run([*matview, "init", str(tmp_path / "wh")], check=True, capture_output=True)
     command = [*matview, "sql", "-w", str(tmp_path / "wh"), "--format", "csv", statements]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)

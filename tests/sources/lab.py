@@ -53,7 +53,8 @@ class Lab(ABC):
     refused: ClassVar[Sequence[str]] = ()
     """Declarations of columns that cannot be carried."""
     drifts: ClassVar[Mapping[str, Sequence[str]]] = {}
-    """Statements by which the captured `{table}` (id, city, amount) drifts away, or capture is bypassed."""
+    """Statements by which the captured `{table}` (id, city, amount) drifts away, or capture is bypassed; users go
+    on writing."""
     bypasses: ClassVar[frozenset[str]] = frozenset()
     """Those of them by which changes may have been missed."""
     odd_names: ClassVar[Sequence[str]] = (

@@ -112,11 +112,31 @@ class MariadbLab(Lab):
     )
     refused = ("POINT", "DECIMAL(39,2)", "GEOMETRY")
     drifts: ClassVar = {
-        "a column more": ("ALTER TABLE {table} ADD COLUMN more TEXT",),
-        "a column less": ("ALTER TABLE {table} DROP COLUMN id",),
-        "a column renamed": ("ALTER TABLE {table} RENAME COLUMN id TO number",),
-        "a column of another type": ("ALTER TABLE {table} MODIFY COLUMN amount DECIMAL(12,3)",),
-        "the table renamed": ("ALTER TABLE {table} RENAME TO other_{table}",),
+        "a column more": ("ALTER TABLE {table} ADD COLUMN more TEXT", "INSERT INTO {table} VALUES (1, 'Oslo', 2, '')"),
+        "a column less": (
+            "INSERT INTO {table} VALUES (1, 'Oslo', 2)",
+            "ALTER TABLE {table} DROP COLUMN id",
+            "UPDATE {table} SET city = 'Rome'",
+            "DELETE FROM {table}",
+            "INSERT INTO {table} VALUES ('Oslo', 2)",
+        ),
+        "a column renamed": (
+            "INSERT INTO {table} VALUES (1, 'Oslo', 2)",
+            "ALTER TABLE {table} RENAME COLUMN id TO number",
+            "REPLACE INTO {table} VALUES (1, 'Rome', 2)",
+        ),
+        "a column of another type": (
+            "ALTER TABLE {table} MODIFY COLUMN amount DECIMAL(18,3)",
+            "INSERT INTO {table} VALUES (1, 'Oslo', 123456789012345.678)",
+        ),
+        "a longer text": (
+            "ALTER TABLE {table} MODIFY COLUMN city VARCHAR(400)",
+            "INSERT INTO {table} VALUES (1, REPEAT('Oslo', 100), 2)",
+        ),
+        "the table renamed": (
+            "ALTER TABLE {table} RENAME TO other_{table}",
+            "INSERT INTO other_{table} VALUES (1, 'Oslo', 2)",
+        ),
         "the table dropped": ("DROP TABLE {table}",),
         "the table made anew": (
             "DROP TABLE {table}",
@@ -133,11 +153,14 @@ class MariadbLab(Lab):
 
     def drop(self) -> None:
         """The database, and what capture may have left beside it."""
+        self.execute(f"DROP DATABASE IF EXISTS matview_{self.name}", f"DROP DATABASE {self.name}")
+
+    @property
+    def name(self) -> str:
         with closing(opened(self.url)) as connection, connection.cursor() as cursor:
             cursor.execute("SELECT DATABASE()")
             ((name,),) = cursor.fetchall()
-            cursor.execute(f"DROP DATABASE {name}")
-            cursor.execute(f"DROP DATABASE IF EXISTS matview_{name}")
+            return str(name)
 
     def beside(self) -> str:
         return f"{self.url}&matview_schema=matview_second"

@@ -94,7 +94,7 @@ LATER = {
         "triggers",
     ),
     "a trigger made again, letter by letter": ((), "triggers"),
-    "a delta table dropped": (("DROP TABLE {own}.added_1",), "changes of t are gone"),
+    "a delta table dropped": (("DROP TABLE {own}.update_added_1",), "changes of t are gone"),
     "all of it dropped": (("DROP DATABASE {own}",), "not captured"),
 }
 

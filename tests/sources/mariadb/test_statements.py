@@ -14,6 +14,7 @@ from tests.sources.lab import net, plus
 from tests.sources.mariadb.lab import MariadbLab
 from tests.waiting import wait_until
 
+from matview.errors import MatviewError
 from matview.sources import Source
 from matview.sources.engine import SourceTable
 from matview.sources.mariadb.connect import fetched
@@ -59,7 +60,12 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "LOAD DATA IGNORE": ("LOAD DATA LOCAL INFILE '{file}' IGNORE INTO TABLE t (id, a, b)",),
     "LOAD DATA REPLACE": ("LOAD DATA LOCAL INFILE '{file}' REPLACE INTO TABLE t (id, a, b)",),
     "a key from the sequence": ("INSERT INTO t (b) VALUES ('x'), ('y')",),
-    "tables locked": ("LOCK TABLES t WRITE", "DELETE FROM t WHERE id = 1", "UPDATE t SET a = 9 WHERE id = 2"),
+    "tables locked": (
+        "LOCK TABLES t WRITE",
+        "DELETE FROM t WHERE id = 1",
+        "UPDATE t SET a = 9 WHERE id = 2",
+        "REPLACE INTO t (id, a) VALUES (2, 8)",
+    ),
     "in a procedure": ("CREATE PROCEDURE p() BEGIN DELETE FROM t WHERE id = 1; UPDATE t SET b = 'p'; END", "CALL p()"),
     "without checks": ("SET foreign_key_checks = 0, unique_checks = 0", "DELETE FROM t"),
     "in another mode and another zone": (
@@ -90,12 +96,55 @@ def tables(lab: MariadbLab, source: Source) -> list[SourceTable]:
 @pytest.mark.parametrize("what", STATEMENTS)
 def test_a_statement(lab: MariadbLab, source: Source, tables: list[SourceTable], what: str, tmp_path: Path) -> None:
     (tmp_path / "rows.tsv").write_text(FILE)
+    lab.execute(
+        "INSERT INTO t (id, a) VALUES (4, 4)", "UPDATE t SET b = 'four' WHERE id = 4", "DELETE FROM t WHERE id = 4"
+    )
+    source.acknowledge(tables, source.capture(tables).taken)
     before = now(lab, "t", COLUMNS)
     lab.execute(*(statement.replace("{file}", str(tmp_path / "rows.tsv")) for statement in STATEMENTS[what]))
     after = now(lab, "t", COLUMNS)
     assert plus(before, net(source.capture(tables), table="t")) == after
     assert before != after
     assert source.check(tables, installed=True) == []
+
+
+@pytest.mark.conforms("M1", "M2")
+def test_a_session_that_chooses_numbers(lab: MariadbLab, source: Source) -> None:
+    """`SET insert_id` is for the next AUTO_INCREMENT of the session, whosever it is."""
+    lab.execute("CREATE TABLE u (id INT PRIMARY KEY)", "INSERT INTO u VALUES (1), (2)")
+    tables = captured_from_here(source, "u")
+    lab.execute("INSERT INTO u VALUES (3), (4)")
+    taken = source.capture(tables).taken
+    for number, row in ((1, 5), (2, 6)):
+        lab.execute(f"SET insert_id = {number}", f"INSERT INTO u VALUES ({row})")
+        assert row in ids(source.capture(tables, besides=[taken]).changes["u"])
+    source.acknowledge(tables, taken)
+    assert ids(source.capture(tables).changes["u"]) == [5, 6]
+
+
+def test_a_writer_without_checks_keeps_nobody_waiting(
+    lab: MariadbLab, source: Source, tables: list[SourceTable]
+) -> None:
+    """InnoDB locks an empty table for it; delta tables are empty most of the time."""
+    loading, other = lab.writer(), lab.writer()
+    loading.execute("SET unique_checks = 0, foreign_key_checks = 0")
+    other.execute("SET innodb_lock_wait_timeout = 1")
+    for round_ in range(2):
+        source.acknowledge(tables, source.capture(tables).taken)
+        loading.begin()
+        loading.execute(f"INSERT INTO t (id, a) VALUES ({100 + round_}, {100 + round_})")
+        other.execute(f"INSERT INTO t (id, a) VALUES ({200 + round_}, {200 + round_})")
+        loading.commit()
+        assert ids(source.capture(tables).changes["t"]) == [100 + round_, 200 + round_]
+    loading.close()
+    other.close()
+
+
+def test_writers_go_on_without_what_is_captured(lab: MariadbLab, source: Source, tables: list[SourceTable]) -> None:
+    lab.execute(f"DROP DATABASE matview_{lab.name}")
+    lab.execute("INSERT INTO t (id, a) VALUES (9, 9)", "UPDATE t SET b = 'x'", "DELETE FROM t")
+    with pytest.raises(MatviewError, match="t"):
+        source.capture(tables)
 
 
 @pytest.mark.parametrize("level", ["REPEATABLE READ", "READ COMMITTED", "SERIALIZABLE"])

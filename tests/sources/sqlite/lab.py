@@ -77,9 +77,17 @@ class SqliteLab(Lab):
     )
     refused = ("", "ANY", "NUMERIC", "DECIMAL(39,2)", "DECIMAL(5,6)", "STRING", "GEOMETRY")
     drifts: ClassVar = {
-        "a column more": ("ALTER TABLE {table} ADD COLUMN more TEXT",),
-        "a column renamed": ("ALTER TABLE {table} RENAME COLUMN city TO town",),
-        "the table renamed": ("ALTER TABLE {table} RENAME TO other_{table}",),
+        "a column more": ("ALTER TABLE {table} ADD COLUMN more TEXT", "INSERT INTO {table} VALUES (1, 'Oslo', 2, '')"),
+        "a column renamed": (
+            "ALTER TABLE {table} RENAME COLUMN city TO town",
+            "INSERT INTO {table} (id, town) VALUES (1, 'Oslo')",
+            "UPDATE {table} SET town = 'Rome'",
+        ),
+        "the table renamed": (
+            "ALTER TABLE {table} RENAME TO other_{table}",
+            "INSERT INTO other_{table} VALUES (1, 'Oslo', 2)",
+            "DELETE FROM other_{table}",
+        ),
         "the table dropped": ("DROP TABLE {table}",),
         "the table made anew": (
             "DROP TABLE {table}",

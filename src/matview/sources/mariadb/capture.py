@@ -99,7 +99,7 @@ def read(connection: Connection, place: Place, wanted: Wanted) -> Sides:
     names = ", ".join(asked_for(column.source_type, column.name) for column in place.table.columns)
     sides: dict[str, list[Row]] = {}
     for side in SIDES:
-        query = f"SELECT {names}, {NUMBER} FROM {place.objects.delta(side)}"
+        query = f"SELECT {names}, {NUMBER} FROM {place.objects.side(side)}"
         parts = (f"{query} WHERE {where} ORDER BY {NUMBER}" for where in conditions(wanted[side]))
         sides[side] = [row for part in parts for row in fetched(connection, part)]
     return sides
@@ -141,7 +141,8 @@ def acknowledge(database: Database, tables: Sequence[SourceTable], taken: Taken)
             if table.name in known:
                 objects = Objects(database.own, database.prefix, known[table.name][0])
                 for side in SIDES:
-                    delete(connection, objects.delta(side), numbers_in(taken, table.name, side))
+                    for delta in objects.deltas(side):
+                        delete(connection, delta, numbers_in(taken, table.name, side))
 
 
 def delete(connection: Connection, delta: str, numbers: Numbers) -> None:
@@ -182,7 +183,7 @@ def waiting(database: Database, tables: Sequence[SourceTable]) -> Waiting:
     with database.reading() as connection:
         for place in places(connection, database, tables):
             for side in SIDES:
-                query = f"SELECT count(*), CAST(min({MADE}) AS CHAR) FROM {place.objects.delta(side)}"
+                query = f"SELECT count(*), CAST(min({MADE}) AS CHAR) FROM {place.objects.side(side)}"
                 ((number, since),) = fetched(connection, query)
                 rows += number
                 oldest += [since] if since else []

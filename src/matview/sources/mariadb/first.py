@@ -117,7 +117,7 @@ def seen(connection: Connection, found: Sequence[Place]) -> SHOWN:
     return {
         place.table.name: {
             side: Numbers.of(
-                n for (n,) in fetched(connection, f"SELECT {NUMBER} FROM {place.objects.delta(side)}")
+                n for (n,) in fetched(connection, f"SELECT {NUMBER} FROM {place.objects.side(side)}")
             ).plain()
             for side in SIDES
         }

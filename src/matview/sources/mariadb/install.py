@@ -15,13 +15,14 @@ from matview.sources.mariadb.connect import Connection, Database, execute, fetch
 from matview.sources.mariadb.layout import Layout, cascades, ignored_updates, layout, quote
 from matview.sources.mariadb.objects import (
     EVENTS,
+    MISSED,
     OWN_COLUMNS,
     REGISTER,
     REGISTER_COLUMNS,
     TRIGGER_MODE,
     Objects,
     body,
-    delta_table,
+    delta_tables,
     trigger,
 )
 from matview.sources.mariadb.privileges import missing, replica
@@ -97,6 +98,8 @@ def table_drift(
         return [SourceDrifted(error.what, help=AGAIN) for error in errors]
     if not deltas_there(connection, objects):
         return [CaptureBypassed(f"the captured changes of {table.name} are gone", help=REREAD)]
+    for reason in missed(connection, objects):
+        return [CaptureBypassed(f"changes of {table.name} could not be recorded: {reason}", help=REREAD)]
     return []
 
 
@@ -122,12 +125,16 @@ def triggers_made(connection: Connection, now: Layout, objects: Objects) -> str:
 
 
 def deltas_there(connection: Connection, objects: Objects) -> bool:
-    query = (
-        "SELECT count(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME IN (%s, %s) "
-        "AND ENGINE = 'InnoDB'"
-    )
-    names = [f"{side}_{objects.number}" for side in SIDES]
-    return bool(fetched(connection, query, (objects.own, *names)) == [(2,)])
+    query = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
+    there = {f"{quote(objects.own)}.{name}" for (name,) in fetched(connection, query, (objects.own,))}
+    wanted = (name for side in SIDES for name in (objects.side(side), objects.numbers(side), *objects.deltas(side)))
+    return there.issuperset(wanted)
+
+
+def missed(connection: Connection, objects: Objects) -> list[str]:
+    """Why something could not be recorded."""
+    queries = (f"SELECT {MISSED} FROM {objects.side(side)} WHERE {MISSED} IS NOT NULL LIMIT 1" for side in SIDES)
+    return [reason for query in queries for (reason,) in fetched(connection, query)]
 
 
 def register(connection: Connection, database: Database) -> dict[str, tuple[int, str | None]]:
@@ -192,7 +199,8 @@ def put_table(connection: Connection, database: Database, table: SourceTable) ->
     objects = Objects(database.own, database.prefix, number)
     execute(connection, f"SET SESSION sql_mode = '{TRIGGER_MODE}'")
     for side in SIDES:
-        execute(connection, delta_table(now, objects, side))
+        for statement in delta_tables(now, objects, side):
+            execute(connection, statement)
     for event in EVENTS:
         patiently(connection, trigger(now, objects, event))
     if layout(connection, database.name, table.name).identity != table.identity:
@@ -238,7 +246,10 @@ def take_away(connection: Connection, database: Database, number: int) -> None:
         if fetched(connection, query, (objects.trigger(event), quote(database.own))):
             patiently(connection, f"DROP TRIGGER IF EXISTS {objects.trigger(event)}")
     for side in SIDES:
-        patiently(connection, f"DROP TABLE IF EXISTS {objects.delta(side)}")
+        execute(connection, f"DROP VIEW IF EXISTS {objects.side(side)}")
+        for delta in objects.deltas(side):
+            patiently(connection, f"DROP TABLE IF EXISTS {delta}")
+        patiently(connection, f"DROP SEQUENCE IF EXISTS {objects.numbers(side)}")
     execute(connection, f"DELETE FROM {quote(database.own)}.{REGISTER} WHERE number = %s", (number,))
 
 

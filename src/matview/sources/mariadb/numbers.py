@@ -39,8 +39,8 @@ class Numbers:
         return [list(one) for one in self.ranges]
 
     def others(self) -> Numbers:
-        """All that are not among them."""
-        lows = [0, *(high + 1 for _, high in self.ranges)]
+        """All other numbers that a change can have."""
+        lows = [1, *(high + 1 for _, high in self.ranges)]
         highs = [*(low - 1 for low, _ in self.ranges), GREATEST]
         return Numbers(tuple((low, high) for low, high in zip(lows, highs, strict=True) if low <= high))
 

@@ -10,7 +10,7 @@ from matview.errors import CannotCapture, MatviewError, PrivilegeMissing
 from matview.sources.mariadb.connect import Connection, Database, fetched, grants
 
 ON_TABLES = ("SELECT", "TRIGGER")
-ON_OWN = ("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE TEMPORARY TABLES")
+ON_OWN = ("CREATE", "CREATE VIEW", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE TEMPORARY TABLES")
 EVERYTHING = "ALL PRIVILEGES"
 NAME = r"(\*|`(?:[^`]|``)+`)"
 GRANT = re.compile(rf"GRANT (.+?) ON {NAME}\.{NAME} TO ")

@@ -148,7 +148,7 @@ class Relations:
     def changed(self, place: Place, taken: Taken) -> None:
         columns = {column.name: column.type for column in place.table.columns} | {WEIGHT: "bigint"}
         sides = [
-            f"SELECT {plain(place.table)}, {weight} AS {quote(WEIGHT)} FROM {place.objects.delta(side)} WHERE {where}"
+            f"SELECT {plain(place.table)}, {weight} AS {quote(WEIGHT)} FROM {place.objects.side(side)} WHERE {where}"
             for side, weight in (("added", 1), ("deleted", -1))
             for where in conditions(numbers_in(taken, place.table.name, side)) or ["FALSE"]
         ]
@@ -178,7 +178,7 @@ class Relations:
     def later(self, place: Place, side: str, sets: Sequence[Taken]) -> list[int]:
         """Delta rows of transactions that are neither in one of the sets nor before it."""
         known = [numbers_in(one, place.table.name, side, part) for one in sets for part in ("tables", "before")]
-        query = f"SELECT {NUMBER} FROM {place.objects.delta(side)}"
+        query = f"SELECT {NUMBER} FROM {place.objects.side(side)}"
         parts = (f"{query} WHERE {where}" for where in conditions(Numbers.united(known).others()))
         return [number for part in parts for (number,) in fetched(self.connection, part)]
 
