@@ -14,6 +14,7 @@ from deltalake.transaction import AddAction
 
 from matview.algebra.schema import Column, Schema
 from matview.errors import StorageFailure
+from matview.storage import delta
 from matview.storage.delta import DeltaFiles
 from matview.storage.files import Files
 from matview.storage.snapshot import DataFile, Level, Snapshot
@@ -71,6 +72,29 @@ def test_a_reader_does_not_wait_for_a_commit(log: DeltaFiles, files: Files, monk
     go_on.set()
     committing.join(30)
     assert [f.path for f in log.load().files] == [new.path]
+
+
+def test_what_others_commit_is_seen_at_once(log: DeltaFiles, files: Files) -> None:
+    other, new = DeltaFiles(files, lambda: FIELDS), [written(files, f"part-{n}.parquet") for n in range(3)]
+    for number, (by, sees) in enumerate([(log, other), (other, log), (log, other)]):
+        by.commit(by.load(), number + 2, [new[number]], ())
+        for one in (sees, by):
+            found = one.load()
+            assert (found.delta_version, found.token) == (number + 1, number + 2)
+            assert {f.path for f in found.files} == {f.path for f in new[: number + 1]}
+
+
+def test_what_was_committed_so_long_ago_that_its_entry_is_gone(
+    log: DeltaFiles, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert log.load().delta_version == 0
+    other, new = DeltaFiles(files, lambda: FIELDS), written(files)
+    other.commit(other.load(), 2, [new], ())
+    other.commit(other.load(), 3, (), [new])
+    other.checkpoint()
+    files.delete([f"_delta_log/{version:020d}.json" for version in (0, 1)])
+    monkeypatch.setattr(delta, "_TRUSTED_SECONDS", -1.0)
+    assert log.load().delta_version == 2
 
 
 def test_failures_are_our_own(log: DeltaFiles, files: Files) -> None:

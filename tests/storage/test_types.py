@@ -11,6 +11,8 @@ import pytest
 
 import matview
 from matview.errors import BadDefinition, BadValue, TypeMismatch
+from matview.storage.delta import DeltaFiles
+from matview.storage.snapshot import DataFile
 
 ATOMIC = {
     "boolean": ("true", "false"),
@@ -68,6 +70,7 @@ def test_every_type_comes_back_exactly(keyed: bool, spark: Any, tmp_path: Path) 
             casts = [shown(kind, f"CAST({v} AS {kind})") for kind, v in zip(ATOMIC, values, strict=True)]
             wanted = [plain(v) for v in spark.sql(f"SELECT {', '.join(casts)}").collect()[0]]
             assert got[number] == ["ab  " if v == "ab" else v for v in wanted]  # char(4) is padded
+        assert_known_as_written(warehouse, "t")
         types = dict(warehouse.sql("SELECT * FROM t").dtypes)
         assert [types[f"c{i}"] for i in (7, 14, 15, 16)] == [
             "decimal(38,10)",
@@ -75,6 +78,21 @@ def test_every_type_comes_back_exactly(keyed: bool, spark: Any, tmp_path: Path) 
             "timestamp_ntz",
             "interval day to second",
         ]
+
+
+def assert_known_as_written(warehouse: matview.Warehouse, name: str) -> None:
+    """What a process knows of files that it has committed is what anybody reads of them in the log."""
+    runtime = warehouse.runtime
+    table = runtime.tables.table(warehouse.table(name), warehouse.catalog.version().versions)
+    known, read = table.log.load(), DeltaFiles(table.files, list).load()
+    assert (known.delta_version, known.token) == (read.delta_version, read.token)
+    assert len(known.files) > 1
+    assert repr(sorted(map(everything, known.files))) == repr(sorted(map(everything, read.files)))
+
+
+def everything(file: DataFile) -> tuple[object, ...]:
+    bounds = sorted(file.minimum.items()), sorted(file.maximum.items())
+    return file.path, file.level, file.size, file.rows, *map(repr, bounds)
 
 
 NAMES = [

@@ -65,5 +65,9 @@ class Freshness:
             found = below | hidden | found
         return {table: stopped for table, stopped in found.items() if table in self.views}
 
+    def is_waiting(self, edge: Edge) -> bool:
+        """The parent's log has something that the child has yet to take over."""
+        return self.logged.get(edge.parent_id, 0) > edge.consumed
+
     def _has_moved(self, edge: Edge) -> bool:
-        return edge.anew or self.logged.get(edge.parent_id, 0) > edge.consumed
+        return edge.anew or self.is_waiting(edge)

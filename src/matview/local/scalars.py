@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -144,8 +145,18 @@ def _number(text: str, sign: int = 1) -> Scalar:
     raise NotLocal(f"the number {text}")
 
 
+def _kind(to: exp.DataType) -> Kind:
+    is_plain = not any(value for name, value in to.args.items() if name != "this")
+    return _plain_kind(to.this) if is_plain else kind_of(to.sql("spark"))
+
+
+@lru_cache(64)
+def _plain_kind(name: object) -> Kind:
+    return kind_of(exp.DataType(this=name).sql("spark"))
+
+
 def _cast(expression: exp.Cast, scope: Scope) -> Scalar:
-    target = kind_of(expression.to.sql("spark"))
+    target = _kind(expression.to)
     if target == DATE and isinstance(expression.this, exp.Literal) and expression.this.is_string:
         return _date(str(expression.this.this))
     given = scalar(expression.this, scope)
@@ -311,15 +322,15 @@ def _test(expression: exp.Expr, scope: Scope) -> Function:
 
 
 def _once(function: Function) -> Function:
-    """The same for a row that is asked about again at once."""
-    last: Row | None = None
-    value: Value = None
+    """The same for a row that is asked about again at once; threads do not disturb one another."""
+    last: tuple[Row | None, Value] = (None, None)
 
     def of(row: Row) -> Value:
-        nonlocal last, value
-        if row is not last:
-            value, last = function(row), row
-        return value
+        nonlocal last
+        known = last
+        if row is not known[0]:
+            known = last = row, function(row)
+        return known[1]
 
     return of
 

@@ -62,6 +62,7 @@ class Definitions:
 
     def __init__(self) -> None:
         self._known = Remembered[Defined](REMEMBERED)
+        self._parsed = Remembered[exp.Expr](REMEMBERED)
         self._warm: set[tuple[str, str]] = set()
         self._assigned: tuple[int, Assignment] | None = None
 
@@ -79,11 +80,16 @@ class Definitions:
         return known[1]
 
     def of(self, lookup: Lookup, name: str, text: str, columns: tuple[str, ...], policy: RefreshPolicy) -> Defined:
-        statement = parse_one(text)
-        assert isinstance(statement, Query)
-        tables = tuple(sorted({lookup.table(r) for r in table_references(statement.query)}, key=lambda t: t[0]))
+        query = self._parsed.get(text, lambda: _query(text))
+        tables = tuple(sorted({lookup.table(r) for r in table_references(query)}, key=lambda t: t[0]))
         known = (name, text, columns, policy, tables)
-        return self._known.get(known, lambda: defined(lookup, name, statement.query, columns, policy))
+        return self._known.get(known, lambda: defined(lookup, name, query.copy(), columns, policy))
+
+
+def _query(text: str) -> exp.Expr:
+    statement = parse_one(text)
+    assert isinstance(statement, Query)
+    return statement.query
 
 
 def defined(lookup: Lookup, name: str, query: exp.Expr, columns: tuple[str, ...], policy: RefreshPolicy) -> Defined:

@@ -36,9 +36,7 @@ def settle(context: Context) -> GroupChanges:
     for group in _parents_first(assignment):
         if group in joined or group in renewed or _has_moved_on(context, assignment, group):
             refresh_group(context, group)
-    deferred = [view.name for view in assignment.views_of(Maintain.DEFERRED) if view.name in below]
-    if deferred:
-        refresh_deferred_view(context, *deferred)
+    refresh_deferred_view(context, *(v.name for v in assignment.views_of(Maintain.DEFERRED) if v.name in below))
     if notes.seen:
         views = (view.name for view in assignment.views_of(Maintain.DEFERRED))
         refresh_deferred_view(context, *(name for name in views if is_ahead(context, context.tables[name])))

@@ -31,6 +31,8 @@ _CONFIGURATION: Mapping[str, str | None] = {
     "delta.checkpointInterval": "20",
     "delta.logRetentionDuration": "interval 1 days",
 }
+_TRUSTED_SECONDS = 3600.0
+"""For so long no entry of the log is removed that was not there before: log retention is much longer."""
 
 
 class DeltaFiles:
@@ -42,6 +44,8 @@ class DeltaFiles:
         self._lock = threading.Lock()
         self._table: DeltaTable | None = None
         self._snapshot: Snapshot | None = None
+        self._seen_at = 0.0
+        """When that was the newest one."""
         self._committing = threading.Lock()
         self._committed: DeltaTable | None = None
         """The table as it was committed to last, for committing alone: readers must not wait for that."""
@@ -69,20 +73,35 @@ class DeltaFiles:
         """The newest snapshot."""
         with self._lock:
             try:
-                table = self._refreshed()
+                if self._snapshot is None or not self._is_newest(self._snapshot):
+                    self._keep(self._refreshed())
             except (DeltaError, TableNotFoundError, OSError) as error:
                 self._table = None
                 raise storage_failure(error, f"reading the Delta log of {self.files.uri()}") from error
-            if self._snapshot is None or self._snapshot.delta_version != table.version():
-                self._snapshot = _read(table)
+            assert self._snapshot is not None
             return self._snapshot
 
-    def _refreshed(self) -> DeltaTable:
+    def _is_newest(self, known: Snapshot) -> bool:
+        """To look for the next entry of the log takes a hundredth of what it takes to read the log; but old entries
+        are removed, so that one that is not there may have been."""
+        now = time.monotonic()
+        if now - self._seen_at > _TRUSTED_SECONDS or self.files.exists(_entry(known.delta_version + 1)):
+            return False
+        self._seen_at = now
+        return True
+
+    def _keep(self, newest: Snapshot) -> None:
+        if self._snapshot is None or newest.delta_version > self._snapshot.delta_version:
+            self._snapshot = newest
+        self._seen_at = time.monotonic()
+
+    def _refreshed(self) -> Snapshot:
         if self._table is None:
             self._table = DeltaTable(self.files.uri())
         else:
             self._table.update_incremental()
-        return self._table
+        known = self._snapshot
+        return known if known is not None and known.delta_version == self._table.version() else _read(self._table)
 
     def commit(self, read: Snapshot, token: int, add: Sequence[DataFile], remove: Sequence[DataFile]) -> None:
         """Adds and removes files, all or nothing, if `read` is still the newest snapshot and `token` not stale."""
@@ -92,18 +111,19 @@ class DeltaFiles:
         ]
         actions += [RemoveAction(f.path, True, now, f.size, {LEVEL: f.level.value}) for f in remove]
         with self._committing:
+            if read.token > token:
+                raise LeaseLost(f"transaction {token} was overtaken by {read.token}")
+            known, self._committed = self._committed, None
             try:
-                known, self._committed = self._committed, None
                 table = self._as_of(read, known)
-                newest = table.transaction_version(APPLICATION) or 0
-                if newest > token:
-                    raise LeaseLost(f"transaction {token} was overtaken by {newest}")
                 self._write(table, actions, token)
-                self._committed = table
             except CommitFailedError as error:
                 raise self._failed_commit(error, read, token) from error
             except (DeltaError, OSError) as error:
                 raise storage_failure(error, "committing to the Delta log", UNCOMMITTED) from error
+            self._committed = table
+            with self._lock:
+                self._keep(read.after(token, add, remove))
 
     def _as_of(self, read: Snapshot, known: DeltaTable | None) -> DeltaTable:
         """To bring the one of the last commit up to date takes a quarter of the time of opening another."""
@@ -149,6 +169,10 @@ class DeltaFiles:
             table.cleanup_metadata()
         except (DeltaError, OSError) as error:
             raise storage_failure(error, f"shortening the Delta log of {self.files.uri()}") from error
+
+
+def _entry(version: int) -> str:
+    return f"_delta_log/{version:020d}.json"
 
 
 def _properties(token: int) -> CommitProperties:

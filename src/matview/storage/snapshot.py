@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -66,6 +66,11 @@ class Snapshot:
     delta_version: int
     token: int
     files: tuple[DataFile, ...]
+
+    def after(self, token: int, add: Sequence[DataFile], remove: Sequence[DataFile]) -> Snapshot:
+        """The next one, if a transaction commits these files to this one."""
+        gone = {f.path for f in remove}
+        return Snapshot(self.delta_version + 1, token, (*(f for f in self.files if f.path not in gone), *add))
 
     @cached_property
     def base(self) -> tuple[DataFile, ...]:

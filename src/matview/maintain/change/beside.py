@@ -12,10 +12,13 @@ from pyspark.sql.types import StructType
 from sqlglot import exp, parse_one
 
 from matview.local.kinds import FOR_SPARK, Kind, NotLocal, kind_of
-from matview.local.scalars import Name, Row, Scope, scalar, tabulated
+from matview.local.scalars import Function, Name, Row, Scalar, Scope, scalar, tabulated
 from matview.remembered import cached_property
 from matview.storage.values import rows_of, table_of_columns
 from matview.versions.text import MatviewSpark
+
+Named = tuple[tuple[Name, Kind | None], ...]
+"""The columns in their order; without a kind those that only Spark knows."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,9 @@ class Side:
     places: Sequence[int | None]
 
     @cached_property
-    def columns(self) -> list[tuple[Name, Kind | None]]:
+    def columns(self) -> Named:
         """A struct of one field stands for that field."""
-        return [_column(self.name, field.name, field.dataType.simpleString()) for field in self.schema.fields]
+        return tuple(_column(self.name, field.name, field.dataType.simpleString()) for field in self.schema.fields)
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -47,32 +50,53 @@ def _column(relation: str, name: str, kind: str) -> tuple[Name, Kind | None]:
         return place, None
 
 
-def computed(
-    sides: Sequence[Side], conditions: Iterable[exp.Expr], columns: Iterable[exp.Expr], schema: pa.Schema
-) -> pa.Table | None:
-    """The columns, expressions over the sides, of the rows for which all conditions hold; None if it is for Spark."""
-    try:
-        scope = _scope(sides)
+@dataclass(frozen=True)
+class Program:
+    """Conditions and columns as functions of rows that stand beside one another."""
+
+    conditions: tuple[Function, ...]
+    columns: tuple[Scalar, ...]
+
+    @classmethod
+    def of(cls, named: Named, conditions: Iterable[exp.Expr], columns: Iterable[exp.Expr]) -> Program:
+        known = {name: (place, kind) for place, (name, kind) in enumerate(named) if kind is not None}
+        scope = Scope(known, tests={})
+        return cls(tuple(scalar(c, scope).of for c in conditions), tuple(scalar(c, scope) for c in columns))
+
+    def computed(self, sides: Sequence[Side], schema: pa.Schema) -> pa.Table:
         rows: list[Row] = [tuple(chain.from_iterable(parts)) for parts in zip(*(s.rows for s in sides), strict=True)]
-        for condition in conditions:
-            holds = scalar(condition, scope).of
+        for holds in self.conditions:
             rows = [row for row in rows if holds(row)]
-        made = [scalar(expression, scope) for expression in columns]
-        return table_of_columns(tabulated(made, rows), schema)
+        return table_of_columns(tabulated(self.columns, rows), schema)
+
+
+def computed(
+    sides: Sequence[Side], conditions: Iterable[str], columns: Iterable[str], schema: pa.Schema
+) -> pa.Table | None:
+    """The columns, SQL over the sides, of the rows for which all conditions hold; None if it is for Spark. What is the
+    same text from time to time is made a program once."""
+    try:
+        return _program(_named(sides), tuple(conditions), tuple(columns)).computed(sides, schema)
     except FOR_SPARK:
         return None
 
 
-def _scope(sides: Sequence[Side]) -> Scope:
-    named = [column for side in sides for column in side.columns]
-    return Scope({name: (place, kind) for place, (name, kind) in enumerate(named) if kind is not None}, tests={})
-
-
-def expressions(texts: Iterable[str]) -> list[exp.Expr]:
-    """SQL as expressions, all of it parsed at once. They are shared: none may be changed."""
-    return list(_parsed(f"SELECT {', '.join(texts)}").expressions)
+def computed_once(
+    sides: Sequence[Side], conditions: Iterable[exp.Expr], columns: Iterable[exp.Expr], schema: pa.Schema
+) -> pa.Table | None:
+    """As `computed`, of what hardly comes again."""
+    try:
+        return Program.of(_named(sides), conditions, columns).computed(sides, schema)
+    except FOR_SPARK:
+        return None
 
 
 @lru_cache(256)
-def _parsed(text: str) -> exp.Expr:
-    return parse_one(text, dialect=MatviewSpark)
+def _program(named: Named, conditions: tuple[str, ...], columns: tuple[str, ...]) -> Program:
+    """All of it parsed at once."""
+    parsed = parse_one(f"SELECT {', '.join((*conditions, *columns))}", dialect=MatviewSpark).expressions
+    return Program.of(named, parsed[: len(conditions)], parsed[len(conditions) :])
+
+
+def _named(sides: Sequence[Side]) -> Named:
+    return tuple(column for side in sides for column in side.columns)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
-from matview.maintain.change.beside import Side, computed
+from matview.maintain.change.beside import Side, computed_once
 from matview.maintain.change.faults import Fault, first_fault, required
 from matview.maintain.change.meeting import after
 from matview.maintain.change.merge import parsed
@@ -125,7 +125,7 @@ class InPlace:
             return None
         own = self._qualified(select)
         side = Side(self.alias, found, struct, range(found.num_rows))
-        return computed([side], [own.args["where"].this], own.expressions, schema)
+        return computed_once([side], [own.args["where"].this], own.expressions, schema)
 
     def _qualified(self, select: exp.Expr) -> exp.Expr:
         """Every column of the tuple under its alias, spelled as it is stored; others are for Spark to know."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from matview.algebra.scalars import conjunction
 from matview.local.relations import MOST_ROWS
-from matview.maintain.change.beside import Side, computed, expressions
+from matview.maintain.change.beside import Side, computed
 from matview.maintain.change.comparing import all_of, comparable, same_sql
 from matview.maintain.change.given import Extent, Given, extent, newest_states
 from matview.maintain.change.staged import RESTORE, Staged, staged_schema
@@ -82,21 +82,15 @@ class Met:
         absent, vn, rid = f"{MET}.{RID} IS NULL", str(self.working.vn), f"{self.working.next_rid}L"
         level = f"CASE WHEN {absent} THEN '{Level.BASE.value}' ELSE {after(self.working, act, MET)} END"
         apart = {LEVEL: level, **beside}
-        here = self._computed(self._stored(act, values, f"{_NOW}.vn", f"{_NOW}.rid") | apart) if self.sides else None
+        stored = partial(_after, self.working.table.layout, act, tuple(values.items()), self.fresh)
+        here = self._computed(stored(f"{_NOW}.vn", f"{_NOW}.rid") | apart) if self.sides else None
         return Staged(
-            lambda: self._selected(values, self._stored(act, values, vn, rid) | apart),
+            lambda: self._selected(values, stored(vn, rid) | apart),
             self.levels,
             self.count,
             few=self.is_together,
             here=here,
         )
-
-    def _stored(self, act: str, values: Mapping[str, str], vn: str, rid: str) -> dict[str, str]:
-        """The stored columns; `vn` and `rid` are SQL for the transaction's number and for its first new identity."""
-        layout, absent = self.working.table.layout, f"{MET}.{RID} IS NULL"
-        created = setwise.inserted(layout, vn, values, f"{rid} + {self.fresh}")
-        changed = setwise.changed(layout, vn, act, {c: values[c] for c in layout.updatable}, row=MET)
-        return {c: f"CASE WHEN {absent} THEN {created[c]} ELSE {changed[c]} END" for c in created}
 
     def _selected(self, values: Mapping[str, str], columns: Mapping[str, str]) -> DataFrame:
         rows = self.joined()
@@ -110,7 +104,7 @@ class Met:
         now = pa.table({"vn": [self.working.vn], "rid": [self.working.next_rid]})
         shape = StructType([StructField("vn", LongType()), StructField("rid", LongType())])
         sides = (*self.sides, Side(_NOW, now, shape, [0] * len(self.sides[0].places)))
-        return computed(sides, expressions(self.conditions), expressions(columns.values()), schema)
+        return computed(sides, self.conditions, columns.values(), schema)
 
     def _arranged(self, rows: DataFrame, values: Mapping[str, str]) -> DataFrame:
         """In as many partitions as there shall be files; a load of many rows by the clustering columns, if any."""
@@ -121,6 +115,17 @@ class Met:
             is_old = F.expr(f"{MET}.{RID} IS NOT NULL")  # base and overlay apart, as their files are
             return clustered(rows, self.count, is_old, *(F.expr(values[name]) for name in cluster_by))
         return rows if self.count > BULK_ROWS else rows.hint("rebalance", 1)
+
+
+@lru_cache(256)
+def _after(
+    layout: Layout, act: str, values: tuple[tuple[str, str], ...], fresh: str, vn: str, rid: str
+) -> dict[str, str]:
+    """The stored columns after `act`; `vn` and `rid` are SQL for the transaction's number and first new identity."""
+    new, absent = dict(values), f"{MET}.{RID} IS NULL"
+    created = setwise.inserted(layout, vn, new, f"{rid} + {fresh}")
+    changed = setwise.changed(layout, vn, act, {c: new[c] for c in layout.updatable}, row=MET)
+    return {c: f"CASE WHEN {absent} THEN {created[c]} ELSE {changed[c]} END" for c in created}
 
 
 def after(working: Working, act: str | Operation, row: str) -> str:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from matview.errors import DuplicateKey, MatviewError
 from matview.maintain.change import faults
-from matview.maintain.change.beside import Side, computed, expressions
+from matview.maintain.change.beside import Side, computed
 from matview.maintain.change.comparing import same_sql
 from matview.maintain.change.staged import ACT, BESIDE, FAULT, RESTORE, STAGED_TYPES, TIMES, Staged
 from matview.maintain.change.working import Counts, Working
@@ -131,7 +131,7 @@ def _with_touched(working: Working, rows: pa.Table) -> pa.Table | None:
     touched = _touched(working)
     if not touched:
         return rows
-    found = computed([side], (), expressions(touched.values()), pa.schema([(name, pa.bool_()) for name in touched]))
+    found = computed([side], (), touched.values(), pa.schema([(name, pa.bool_()) for name in touched]))
     if found is None:
         return None
     for name in touched:

@@ -59,6 +59,8 @@ def _going(context: Context, views: list[str]) -> list[str]:
 
 def refresh_deferred_view(context: Context, *views: str) -> Counts:
     """Algorithm 3.4: these views, if they need it, after the deferred views that they read and that need it."""
+    if not views:
+        return Counts()
     makesafe(context)
     waiting = dict.fromkeys(name for view in views for name in _needing(context, view))
     refuse_held_back(context, waiting)

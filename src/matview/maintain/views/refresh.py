@@ -268,8 +268,9 @@ def _changes(context: Context, target: _Target) -> dict[str, Pending]:
 def _entries(context: Context, parent: Working, child: Working) -> Iterator[LogEntry]:
     """What was committed since the child looked, and what this transaction has staged."""
     ids = (parent.table.id, child.table.id)
-    if ids not in context.notes.seen and ids in context.tables.edges:
-        yield from context.runtime.catalog.views.log(parent.table.id, context.tables.edges[ids].consumed)
+    edge = context.tables.edges.get(ids)
+    if ids not in context.notes.seen and edge is not None and context.tables.fresh.is_waiting(edge):
+        yield from context.runtime.catalog.views.log(edge.parent_id, edge.consumed)
     if parent.staged and context.notes.seen.get(ids) != parent.statements:
         yield parent.log_entry()
 
