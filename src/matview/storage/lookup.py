@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 from matview.remembered import cached_property
 from matview.storage.few import arrow_schema, arrow_type, read_few, shaped
 from matview.storage.files import translated_storage
+from matview.storage.groups import Bounds, Groups
 from matview.storage.snapshot import DataFile, Level
-from matview.storage.stats import group_bounds
 from matview.storage.table import VersionedTable
 from matview.versions.layout import RID
 from matview.versions.predicates import Kind, Predicate, kind_of
@@ -41,8 +41,6 @@ MOST_HIDING = 200_000
 """Tuples in the overlay."""
 WORTH_A_THREAD = 200_000
 """Rows of files that are looked through: fewer are sooner read one after the other."""
-VALUE = 8
-"""Bytes of a value, as they are counted: a long text counts as many."""
 MOST_MERGED = 32 * 1024 * 1024
 """Bytes of files whose tuples are put together on the driver."""
 
@@ -125,25 +123,11 @@ def _newest(table: VersionedTable, base: pa.Table, later: pa.Table, overlay: Seq
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A file, where its columns are, and the row groups that may have the values."""
+    """A file, and those of its row groups that may have the values."""
 
     file: DataFile
-    footer: pq.FileMetaData
-    leaves: dict[str, int]
-    groups: Sequence[int]
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        return frozenset(self.footer.schema.to_arrow_schema().names)
-
-    def rows(self, group: int) -> int:
-        return int(self.footer.row_group(group).num_rows)
-
-    def weight(self, group: int, names: Iterable[str]) -> int:
-        """How many values it is to read these columns."""
-        there = self.footer.row_group(group)
-        places = [self.leaves[name] for name in names if name in self.leaves]
-        return sum(max(there.num_rows, there.column(i).total_uncompressed_size // VALUE) for i in places)
+    groups: Groups
+    wanted: Sequence[int]
 
 
 class _Look:
@@ -160,7 +144,7 @@ class _Look:
 
     def among(self, files: Iterable[DataFile]) -> pa.Table | None:
         """The stored states with the values; None if that is to read too much."""
-        places = [place for file in files if (place := self._candidate(file)).groups]
+        places = [place for file in files if (place := self._candidate(file)).wanted]
         if self._expected(places) > self._left:
             return None
         if len(places) > 1 and sum(place.file.rows for place in places) > WORTH_A_THREAD:
@@ -172,42 +156,33 @@ class _Look:
         return pa.concat_tables([self._schema.empty_table(), *parts]) if len(parts) == len(found) else None
 
     def _candidate(self, file: DataFile) -> _Candidate:
-        footer = self._table.footer(file.path)
-        leaves = _leaves(footer)
-        return _Candidate(file, footer, leaves, self._groups(footer, leaves))
+        groups = self._table.groups(file.path)
+        columns = [name for name in self._sorted if name in groups.leaves]
+        may_have = (g for g in range(len(groups)) if all(self._is_within(groups.bounds(g, c), c) for c in columns))
+        return _Candidate(file, groups, list(may_have))
+
+    def _is_within(self, bounds: Bounds, name: str) -> bool:
+        if bounds is None:
+            return True
+        if not bounds:
+            return False  # nothing but nulls
+        least, greatest = bounds
+        values = self._sorted[name]
+        return bisect_left(values, least) < bisect_right(values, greatest)
 
     def _expected(self, places: Sequence[_Candidate]) -> float:
         """How many values there are to read, if each of those wanted is in one row group."""
-        groups = [(place, group) for place in places for group in place.groups]
+        groups = [(place.groups, group) for place in places for group in place.wanted]
         if not groups:
             return 0.0
         hit = min([len(groups), *map(len, self._wanted.values())])
-        looked_at = sum(place.weight(group, self._wanted) for place, group in groups)
-        return looked_at + sum(place.weight(group, self._schema.names) for place, group in groups) * hit / len(groups)
-
-    def _groups(self, footer: pq.FileMetaData, leaves: Mapping[str, int]) -> list[int]:
-        """The row groups that may have the values, by their bounds."""
-        places = {name: leaves[name] for name in self._sorted if name in leaves}
-        return [
-            number
-            for number in range(footer.num_row_groups)
-            if all(self._may_have(footer.row_group(number).column(place), name) for name, place in places.items())
-        ]
-
-    def _may_have(self, column: pq.ColumnChunkMetaData, name: str) -> bool:
-        there = group_bounds(column)
-        if there is None:
-            return True
-        if not there:
-            return False  # nothing but nulls
-        least, greatest = there
-        values = self._sorted[name]
-        return bisect_left(values, least) < bisect_right(values, greatest)
+        looked_at = sum(there.weight(group, self._wanted) for there, group in groups)
+        return looked_at + sum(there.weight(group, self._schema.names) for there, group in groups) * hit / len(groups)
 
     def _of_file(self, place: _Candidate) -> pa.Table | None:
         found = [self._schema.empty_table()]
         with _Opened(self._table, place) as file:
-            for group in place.groups:
+            for group in place.wanted:
                 part = self._of_group(file, group)
                 if part is None:
                     return None
@@ -215,14 +190,15 @@ class _Look:
         return pa.concat_tables(found)
 
     def _of_group(self, file: _Opened, group: int) -> pa.Table | None:
-        rows = file.place.rows(group)
-        if not self._may_read(file.place.weight(group, self._wanted)):
+        groups = file.place.groups
+        rows = groups.rows[group]
+        if not self._may_read(groups.weight(group, self._wanted)):
             return None
         hits = self._hits(file, group, rows)
         if hits is not None and not len(hits):
             return self._schema.empty_table()
         found = rows if hits is None else len(hits)
-        if not (self._may_find(found) and self._may_read(file.place.weight(group, self._schema.names))):
+        if not (self._may_find(found) and self._may_read(groups.weight(group, self._schema.names))):
             return None
         whole = shaped(file.columns(group, self._schema.names), self._schema, rows)
         return whole if hits is None else whole.take(hits)
@@ -261,12 +237,12 @@ class _Opened:
     @cached_property
     def _file(self) -> pq.ParquetFile:
         stream = self._opened.enter_context(self._table.files.input(self.place.file.path))
-        return pq.ParquetFile(stream, metadata=self.place.footer)
+        return pq.ParquetFile(stream, metadata=self.place.groups.footer)
 
     def columns(self, group: int, names: Sequence[str]) -> pa.Table:
         """Those of the named columns that the file has."""
         path = self.place.file.path
-        there = [name for name in names if name in self.place.names]
+        there = [name for name in names if name in self.place.groups.names]
         with translated_storage(f"reading {path}"):
             return self._table.pool.columns(
                 (self._table.files.uri(path), group), there, lambda missing: self._file.read_row_group(group, missing)
@@ -287,9 +263,3 @@ def _sorted(values: pa.Array) -> list[Any] | None:
         return sorted(values.to_pylist())
     except (ValueError, OverflowError):
         return None
-
-
-def _leaves(footer: pq.FileMetaData) -> dict[str, int]:
-    """Where the columns of plain values are among the leaves of a file: one inside of another has a longer path."""
-    leaves = (footer.schema.column(i) for i in range(footer.num_columns))
-    return {leaf.name: i for i, leaf in enumerate(leaves) if leaf.name == leaf.path}

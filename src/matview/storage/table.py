@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -17,6 +16,7 @@ from matview.storage.delta import DeltaFiles
 from matview.storage.engine import Engine, small
 from matview.storage.few import read_few
 from matview.storage.files import Files
+from matview.storage.groups import Groups
 from matview.storage.pool import Pool
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL, RID, RID_TYPE, VN_TYPE, Layout
@@ -59,7 +59,7 @@ class VersionedTable:
         self.log = DeltaFiles(files, lambda: delta_fields(engine.struct(self.layout.columns)))
         self._few: Remembered[pa.Table | None] = Remembered(REMEMBERED, _is_small)
         self._frames: Remembered[DataFrame] = Remembered(REMEMBERED)
-        self._footers: Remembered[pq.FileMetaData] = Remembered(MOST_FOOTERS)
+        self._groups: Remembered[Groups] = Remembered(MOST_FOOTERS)
         self._states: Remembered[pa.Table] = Remembered(REMEMBERED)
 
     @property
@@ -82,8 +82,8 @@ class VersionedTable:
         known = (wanted, *(f.path for f in data))
         return self._few.get(known, lambda: read_few(self.files, data, self.engine.struct(wanted)))
 
-    def footer(self, path: str) -> pq.FileMetaData:
-        return self._footers.get(path, lambda: self.files.parquet(path))
+    def groups(self, path: str) -> Groups:
+        return self._groups.get(path, lambda: Groups(self.files.parquet(path)))
 
     def states(self, file: DataFile) -> pa.Table:
         """Which tuples a file has a state of, and of which version: `__rid` and `__vn1`."""

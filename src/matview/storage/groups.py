@@ -1,0 +1,60 @@
+"""What the footer of a Parquet file tells of its row groups. Files do not change: what was found out stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from matview.remembered import cached_property
+from matview.storage.stats import group_bounds
+
+VALUE = 8
+"""Bytes of a value, as they are counted: a long text counts as many."""
+
+Bounds = tuple[Any, Any] | tuple[()] | None
+
+
+class Groups:
+    """The row groups of a file, by number."""
+
+    def __init__(self, footer: pq.FileMetaData) -> None:
+        self.footer = footer
+        self._bounds: dict[tuple[int, str], Bounds] = {}
+        self._weights: dict[tuple[int, str], int] = {}
+
+    def __len__(self) -> int:
+        return int(self.footer.num_row_groups)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(self.footer.schema.to_arrow_schema().names)
+
+    @cached_property
+    def leaves(self) -> dict[str, int]:
+        """Where the columns of plain values are among the leaves: one inside of another has a longer path."""
+        leaves = (self.footer.schema.column(i) for i in range(self.footer.num_columns))
+        return {leaf.name: i for i, leaf in enumerate(leaves) if leaf.name == leaf.path}
+
+    @cached_property
+    def rows(self) -> list[int]:
+        return [int(self.footer.row_group(group).num_rows) for group in range(len(self))]
+
+    def bounds(self, group: int, name: str) -> Bounds:
+        """(least, greatest) of a column that is a leaf; () where all is null; None where nothing is known."""
+        known = (group, name)
+        if known not in self._bounds:
+            self._bounds[known] = group_bounds(self.footer.row_group(group).column(self.leaves[name]))
+        return self._bounds[known]
+
+    def weight(self, group: int, names: Iterable[str]) -> int:
+        """How many values it is to read these columns."""
+        return sum(self._weight(group, name) for name in names if name in self.leaves)
+
+    def _weight(self, group: int, name: str) -> int:
+        known = (group, name)
+        if known not in self._weights:
+            size = self.footer.row_group(group).column(self.leaves[name]).total_uncompressed_size
+            self._weights[known] = max(self.rows[group], size // VALUE)
+        return self._weights[known]
