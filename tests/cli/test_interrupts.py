@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -80,9 +81,13 @@ def test_a_query_is_broken_off(statements: str, tmp_path: Path) -> None:
     subprocess.run([*matview, "init", str(tmp_path / "wh")], check=True, capture_output=True)
     command = [*matview, "sql", "-w", str(tmp_path / "wh"), "--format", "csv", statements]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
-    assert running.stdout is not None
-    assert [running.stdout.readline() for _ in range(2)] == ["begun\n", "7\n"]
-    os.killpg(running.pid, signal.SIGINT)
-    _, errors = running.communicate(timeout=60)
+    try:
+        assert running.stdout is not None
+        assert [running.stdout.readline() for _ in range(2)] == ["begun\n", "7\n"]
+        os.killpg(running.pid, signal.SIGINT)
+        _, errors = running.communicate(timeout=60)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
     assert (running.returncode, "Traceback" in errors) == (130, False)
     assert "interrupted" in errors

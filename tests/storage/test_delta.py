@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,16 +85,19 @@ def test_what_others_commit_is_seen_at_once(log: DeltaFiles, files: Files) -> No
             assert {f.path for f in found.files} == {f.path for f in new[: number + 1]}
 
 
+@pytest.mark.parametrize("hours", [2, -2], ids=["two hours later", "two hours earlier"])
 def test_what_was_committed_so_long_ago_that_its_entry_is_gone(
-    log: DeltaFiles, files: Files, monkeypatch: pytest.MonkeyPatch
+    log: DeltaFiles, files: Files, hours: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Or the clock was set back, so that nobody knows how long ago it was."""
     assert log.load().delta_version == 0
     other, new = DeltaFiles(files, lambda: FIELDS), written(files)
     other.commit(other.load(), 2, [new], ())
     other.commit(other.load(), 3, (), [new])
     other.checkpoint()
     files.delete([f"_delta_log/{version:020d}.json" for version in (0, 1)])
-    monkeypatch.setattr(delta, "_TRUSTED_SECONDS", -1.0)
+    then = time.time() + 3600 * hours
+    monkeypatch.setattr(delta.time, "time", lambda: then)
     assert log.load().delta_version == 2
 
 

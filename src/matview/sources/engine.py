@@ -1,6 +1,6 @@
 """What Matview asks of a source. Nothing here blocks its users, and nothing here is coordinated with them.
 
-▵R, ▿R     two delta tables per captured table, filled by triggers, each row labelled with its transaction
+▵R, ▿R     what a captured table has gained and lost, recorded by triggers, each row labelled with its transaction
 TID(old)   the *set* of transactions that a round consumes, never "up to the greatest": `Taken`
 R^o        the table after exactly those transactions, whatever has committed since (formula 3)
 """

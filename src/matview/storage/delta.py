@@ -72,28 +72,30 @@ class DeltaFiles:
     def load(self) -> Snapshot:
         """The newest snapshot."""
         with self._lock:
+            now = time.time()  # the other clock stands still while the machine sleeps
             try:
-                if self._snapshot is None or not self._is_newest(self._snapshot):
-                    self._keep(self._refreshed())
+                if self._snapshot is None or not self._is_newest(self._snapshot, now):
+                    self._keep(self._refreshed(), now)
             except (DeltaError, TableNotFoundError, OSError) as error:
                 self._table = None
                 raise storage_failure(error, f"reading the Delta log of {self.files.uri()}") from error
             assert self._snapshot is not None
             return self._snapshot
 
-    def _is_newest(self, known: Snapshot) -> bool:
+    def _is_newest(self, known: Snapshot, now: float) -> bool:
         """To look for the next entry of the log takes a hundredth of what it takes to read the log; but old entries
         are removed, so that one that is not there may have been."""
-        now = time.monotonic()
-        if now - self._seen_at > _TRUSTED_SECONDS or self.files.exists(_entry(known.delta_version + 1)):
+        is_recent = 0 <= now - self._seen_at <= _TRUSTED_SECONDS
+        if not is_recent or self.files.exists(_entry(known.delta_version + 1)):
             return False
         self._seen_at = now
         return True
 
-    def _keep(self, newest: Snapshot) -> None:
+    def _keep(self, newest: Snapshot, now: float) -> None:
+        """`now` was before anybody looked for it."""
         if self._snapshot is None or newest.delta_version > self._snapshot.delta_version:
             self._snapshot = newest
-        self._seen_at = time.monotonic()
+        self._seen_at = now
 
     def _refreshed(self) -> Snapshot:
         if self._table is None:
@@ -105,7 +107,8 @@ class DeltaFiles:
 
     def commit(self, read: Snapshot, token: int, add: Sequence[DataFile], remove: Sequence[DataFile]) -> None:
         """Adds and removes files, all or nothing, if `read` is still the newest snapshot and `token` not stale."""
-        now = int(time.time() * 1000)
+        began = time.time()
+        now = int(began * 1000)
         actions: list[AddAction | RemoveAction] = [
             AddAction(f.path, f.size, {LEVEL: f.level.value}, now, True, delta_stats(f)) for f in add
         ]
@@ -123,7 +126,7 @@ class DeltaFiles:
                 raise storage_failure(error, "committing to the Delta log", UNCOMMITTED) from error
             self._committed = table
             with self._lock:
-                self._keep(read.after(token, add, remove))
+                self._keep(read.after(token, add, remove), began)
 
     def _as_of(self, read: Snapshot, known: DeltaTable | None) -> DeltaTable:
         """To bring the one of the last commit up to date takes a quarter of the time of opening another."""

@@ -95,6 +95,19 @@ LATER = {
     ),
     "a trigger made again, letter by letter": ((), "triggers"),
     "a delta table dropped": (("DROP TABLE {own}.update_added_1",), "changes of t are gone"),
+    "a delta table made again": (
+        (
+            "CREATE TABLE {own}.again LIKE {own}.insert_added_1",
+            "DROP TABLE {own}.insert_added_1",
+            "RENAME TABLE {own}.again TO {own}.insert_added_1",
+        ),
+        "not as made",
+    ),
+    "a delta table without transactions": (("ALTER TABLE {own}.insert_added_1 ENGINE = Aria",), "not as made"),
+    "numbers begun again": (
+        ("DROP SEQUENCE {own}.added_numbers_1", "CREATE SEQUENCE {own}.added_numbers_1 ENGINE = InnoDB"),
+        "not as made",
+    ),
     "all of it dropped": (("DROP DATABASE {own}",), "not captured"),
 }
 
@@ -123,6 +136,20 @@ def test_what_happens_to_capture_is_noticed_and_never_mended_in_silence(
             source.install(tables)
     source.remove(tables)
     assert source.check(source.describe(["t"]), installed=False) == []
+
+
+@pytest.mark.conforms("M1")
+@pytest.mark.parametrize("told", ["", "SET max_error_count = 0"], ids=["told", "not told"])
+def test_what_cannot_be_recorded_is_noted(lab: MariadbLab, source: Source, told: str) -> None:
+    """Here since somebody has put a row into a delta table; the user's write goes on."""
+    lab.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+    tables = captured_from_here(source, "t")
+    lab.execute(f"INSERT INTO matview_{lab.name}.insert_added_1 (__number, __connection) VALUES (1, 0)")
+    lab.execute(*([told] if told else []), "INSERT INTO t VALUES (7)")
+    assert lab.rows("t", ["id"]) == [(7,)]
+    with pytest.raises(CaptureBypassed, match="could not be recorded: " + ("for a reason" if told else "Duplicate")):
+        source.capture(tables)
+    source.remove(tables)
 
 
 def make_again(lab: MariadbLab, trigger: str) -> None:

@@ -75,8 +75,9 @@ def computed(
 ) -> pa.Table | None:
     """The columns, SQL over the sides, of the rows for which all conditions hold; None if it is for Spark. What is the
     same text from time to time is made a program once."""
+    program = _program(_named(sides), tuple(conditions), tuple(columns))
     try:
-        return _program(_named(sides), tuple(conditions), tuple(columns)).computed(sides, schema)
+        return None if program is None else program.computed(sides, schema)
     except FOR_SPARK:
         return None
 
@@ -92,10 +93,13 @@ def computed_once(
 
 
 @lru_cache(256)
-def _program(named: Named, conditions: tuple[str, ...], columns: tuple[str, ...]) -> Program:
-    """All of it parsed at once."""
+def _program(named: Named, conditions: tuple[str, ...], columns: tuple[str, ...]) -> Program | None:
+    """All of it parsed at once; None if it is for Spark."""
     parsed = parse_one(f"SELECT {', '.join((*conditions, *columns))}", dialect=MatviewSpark).expressions
-    return Program.of(named, parsed[: len(conditions)], parsed[len(conditions) :])
+    try:
+        return Program.of(named, parsed[: len(conditions)], parsed[len(conditions) :])
+    except FOR_SPARK:
+        return None
 
 
 def _named(sides: Sequence[Side]) -> Named:

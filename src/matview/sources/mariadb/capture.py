@@ -142,7 +142,7 @@ def acknowledge(database: Database, tables: Sequence[SourceTable], taken: Taken)
                 objects = Objects(database.own, database.prefix, known[table.name][0])
                 for side in SIDES:
                     for delta in objects.deltas(side):
-                        delete(connection, delta, numbers_in(taken, table.name, side))
+                        delete(connection, objects.place(delta), numbers_in(taken, table.name, side))
 
 
 def delete(connection: Connection, delta: str, numbers: Numbers) -> None:

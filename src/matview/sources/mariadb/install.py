@@ -30,6 +30,13 @@ from matview.sources.names import split
 from matview.sources.problems import AGAIN, REREAD, columns_drift, not_captured, own_names
 from matview.sources.sides import SIDES
 
+DELTAS = (
+    "SELECT t.TABLE_NAME, CAST(i.TABLE_ID AS CHAR), CAST(i.SPACE AS CHAR), "
+    "DATE_FORMAT(t.CREATE_TIME, '%%Y-%%m-%%dT%%T') "
+    "FROM information_schema.TABLES AS t JOIN information_schema.INNODB_SYS_TABLES AS i ON CAST(i.NAME AS BINARY) = "
+    "CONCAT(CAST(CONVERT(t.TABLE_SCHEMA USING filename) AS BINARY), '/', "
+    "CAST(CONVERT(t.TABLE_NAME USING filename) AS BINARY)) WHERE t.TABLE_SCHEMA = %s"
+)
 PATIENCE_SECONDS = 300.0
 TRY_SECONDS = 0.02
 
@@ -91,13 +98,15 @@ def table_drift(
     if now.identity != table.identity:
         return [CaptureBypassed(f"{table.name} {what_happened(table.identity, now.identity)}", help=REREAD)]
     objects = Objects(database.own, database.prefix, known[0])
-    if triggers_made(connection, now, objects) != known[1]:
+    triggers, _, deltas = known[1].partition(" ")
+    if triggers_made(connection, now, objects) != triggers:
         what = f"changes of {table.name} were not captured: its triggers are not as made"
         return [CaptureBypassed(what, help=REREAD)]
     if errors := ignored_updates(connection, now):
         return [SourceDrifted(error.what, help=AGAIN) for error in errors]
-    if not deltas_there(connection, objects):
-        return [CaptureBypassed(f"the captured changes of {table.name} are gone", help=REREAD)]
+    if deltas_made(connection, objects) != deltas:
+        what = f"the captured changes of {table.name} are gone, or their tables are not as made"
+        return [CaptureBypassed(what, help=REREAD)]
     for reason in missed(connection, objects):
         return [CaptureBypassed(f"changes of {table.name} could not be recorded: {reason}", help=REREAD)]
     return []
@@ -113,8 +122,9 @@ def what_happened(before: str, now: str) -> str:
 def triggers_made(connection: Connection, now: Layout, objects: Objects) -> str:
     """When each of the three was made; what is missing or does something else has no time."""
     query = (
-        "SELECT TRIGGER_NAME, ACTION_STATEMENT, CAST(CREATED AS CHAR) FROM information_schema.TRIGGERS "
-        "WHERE TRIGGER_SCHEMA = DATABASE() AND EVENT_OBJECT_TABLE = %s AND ACTION_TIMING = 'AFTER' AND SQL_MODE = %s"
+        "SELECT TRIGGER_NAME, ACTION_STATEMENT, DATE_FORMAT(CREATED, '%%Y-%%m-%%dT%%T.%%f') "
+        "FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE() AND EVENT_OBJECT_TABLE = %s "
+        "AND ACTION_TIMING = 'AFTER' AND SQL_MODE = %s"
     )
     there = {name: (text, made) for name, text, made in fetched(connection, query, (now.name, TRIGGER_MODE))}
     times = []
@@ -124,21 +134,23 @@ def triggers_made(connection: Connection, now: Layout, objects: Objects) -> str:
     return "/".join(times)
 
 
-def deltas_there(connection: Connection, objects: Objects) -> bool:
-    query = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
-    there = {f"{quote(objects.own)}.{name}" for (name,) in fetched(connection, query, (objects.own,))}
-    wanted = (name for side in SIDES for name in (objects.side(side), objects.numbers(side), *objects.deltas(side)))
-    return there.issuperset(wanted)
+def deltas_made(connection: Connection, objects: Objects) -> str:
+    """The numbers that InnoDB has given to delta tables and sequences, and when each was altered last; nothing of what
+    is missing."""
+    there = {name: "/".join(facts) for name, *facts in fetched(connection, DELTAS, (objects.own,))}
+    wanted = [name for side in SIDES for name in (objects.numbers(side), *objects.deltas(side))]
+    return " ".join(there.get(name, "-") for name in wanted)
 
 
 def missed(connection: Connection, objects: Objects) -> list[str]:
     """Why something could not be recorded."""
-    queries = (f"SELECT {MISSED} FROM {objects.side(side)} WHERE {MISSED} IS NOT NULL LIMIT 1" for side in SIDES)
+    deltas = (objects.place(delta) for side in SIDES for delta in objects.deltas(side))
+    queries = (f"SELECT {MISSED} FROM {delta} WHERE {MISSED} IS NOT NULL LIMIT 1" for delta in deltas)
     return [reason for query in queries for (reason,) in fetched(connection, query)]
 
 
 def register(connection: Connection, database: Database) -> dict[str, tuple[int, str | None]]:
-    """The numbers of captured tables, and when their triggers were made."""
+    """The numbers of captured tables, and when their triggers and delta tables were made."""
     try:
         rows = fetched(connection, f"SELECT name, number, made FROM {quote(database.own)}.{REGISTER}")
     except pymysql.MySQLError as error:
@@ -205,7 +217,7 @@ def put_table(connection: Connection, database: Database, table: SourceTable) ->
         patiently(connection, trigger(now, objects, event))
     if layout(connection, database.name, table.name).identity != table.identity:
         raise SourceDrifted(f"{table.name} has changed since it was looked at", help="run it again")
-    made = triggers_made(connection, now, objects)
+    made = f"{triggers_made(connection, now, objects)} {deltas_made(connection, objects)}"
     execute(connection, f"UPDATE {place} SET made = %s WHERE number = %s", (made, number))
 
 
@@ -246,10 +258,10 @@ def take_away(connection: Connection, database: Database, number: int) -> None:
         if fetched(connection, query, (objects.trigger(event), quote(database.own))):
             patiently(connection, f"DROP TRIGGER IF EXISTS {objects.trigger(event)}")
     for side in SIDES:
-        execute(connection, f"DROP VIEW IF EXISTS {objects.side(side)}")
+        patiently(connection, f"DROP VIEW IF EXISTS {objects.side(side)}")
         for delta in objects.deltas(side):
-            patiently(connection, f"DROP TABLE IF EXISTS {delta}")
-        patiently(connection, f"DROP SEQUENCE IF EXISTS {objects.numbers(side)}")
+            patiently(connection, f"DROP TABLE IF EXISTS {objects.place(delta)}")
+        patiently(connection, f"DROP SEQUENCE IF EXISTS {objects.place(objects.numbers(side))}")
     execute(connection, f"DELETE FROM {quote(database.own)}.{REGISTER} WHERE number = %s", (number,))
 
 

@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pymysql.constants import ER
-
 from matview.sources.mariadb.layout import Layout, names_of, quote
 
 NUMBER, CONNECTION, MADE, MISSED = "__number", "__connection", "__made", "__missed"
 OWN_COLUMNS = (NUMBER, CONNECTION, MADE, MISSED)
-"""`MISSED` is why something could not be recorded; such a row is no change."""
+"""`MISSED` is why something could not be recorded; such a row is a note, and no change."""
 REGISTER = "tables"
-NONE = 0
-"""The number of a row that is no change. It stays: what is empty, a session without `unique_checks` and
-`foreign_key_checks` locks for itself when it inserts, up to the end of its transaction."""
+SENTINEL = 0
+"""The number of a row that always stays: an empty table a session without `unique_checks` and `foreign_key_checks`
+locks for itself when it inserts, up to the end of its transaction."""
 
 TRIGGER_MODE = "STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
 """Triggers run in the mode in which they were made: a delta table takes every value that the table took."""
@@ -28,9 +26,9 @@ TRIGGER_MODE = "STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
 REGISTER_COLUMNS = (
     "(number INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, "
     "name VARCHAR(600) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, "
-    "made VARCHAR(200) CHARACTER SET ascii NULL)"
+    "made VARCHAR(2000) CHARACTER SET ascii NULL)"
 )
-"""`made` is when the triggers were made, and null until they all are."""
+"""`made` is when the triggers and delta tables were made, and null until they all are."""
 
 
 EVENTS = {"insert": ("added",), "delete": ("deleted",), "update": ("deleted", "added")}
@@ -48,24 +46,26 @@ class Objects:
     number: int
 
     def side(self, side: str) -> str:
-        """A view: all delta rows of one side."""
-        return self._named(side)
+        """A view: all changes of one side."""
+        return self.place(f"{side}_{self.number}")
 
     def delta(self, event: str, side: str) -> str:
-        """The table in which one trigger records."""
-        return self._named(f"{event}_{side}")
+        """The name of the table in which one trigger records."""
+        return f"{event}_{side}_{self.number}"
 
     def deltas(self, side: str) -> list[str]:
         return [self.delta(event, side) for event, sides in EVENTS.items() if side in sides]
 
     def numbers(self, side: str) -> str:
-        return self._named(f"{side}_numbers")
+        """The name of the sequence that numbers one side."""
+        return f"{side}_numbers_{self.number}"
 
     def trigger(self, event: str) -> str:
         return f"{self.prefix}_{self.number}_{event}"
 
-    def _named(self, what: str) -> str:
-        return f"{quote(self.own)}.{what}_{self.number}"
+    def place(self, name: str) -> str:
+        """One of the names above in SQL."""
+        return f"{quote(self.own)}.{name}"
 
 
 # delta tables ---------------------------------------------------------------------------------------------------------
@@ -74,10 +74,12 @@ class Objects:
 def delta_tables(layout: Layout, objects: Objects, side: str) -> list[str]:
     """Numbers are given without waiting for others, are never given twice, and not in the order of commits. They come
     from a sequence: those of AUTO_INCREMENT a session may choose (`SET insert_id`)."""
-    shown = " UNION ALL ".join(f"SELECT * FROM {delta} WHERE {NUMBER} > {NONE}" for delta in objects.deltas(side))
+    deltas = [objects.place(delta) for delta in objects.deltas(side)]
+    changes = f"{NUMBER} > {SENTINEL} AND {MISSED} IS NULL"
+    shown = " UNION ALL ".join(f"SELECT * FROM {delta} WHERE {changes}" for delta in deltas)
     return [
-        f"CREATE SEQUENCE {objects.numbers(side)} ENGINE = InnoDB",
-        *(statement for delta in objects.deltas(side) for statement in delta_table(layout, delta)),
+        f"CREATE SEQUENCE {objects.place(objects.numbers(side))} ENGINE = InnoDB",
+        *(statement for delta in deltas for statement in delta_table(layout, delta)),
         f"CREATE SQL SECURITY INVOKER VIEW {objects.side(side)} AS {shown}",
     ]
 
@@ -88,7 +90,7 @@ def delta_table(layout: Layout, delta: str) -> list[str]:
         f"{CONNECTION} BIGINT UNSIGNED NOT NULL, {MADE} TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), "
         f"{MISSED} TEXT CHARACTER SET utf8mb4 NULL, {', '.join(layout.definitions)}) "
         "ENGINE = InnoDB ROW_FORMAT = DYNAMIC",
-        f"INSERT INTO {delta} ({NUMBER}, {CONNECTION}) VALUES ({NONE}, 0)",
+        f"INSERT INTO {delta} ({NUMBER}, {CONNECTION}) VALUES ({SENTINEL}, 0)",
     ]
 
 
@@ -103,30 +105,37 @@ def trigger(layout: Layout, objects: Objects, event: str) -> str:
     )
 
 
+LOGGING = (1197, 1534, 1705)
+"""Errors of the binary log, which may have lost rows of the user's own: those are the user's to know."""
+
+
 def body(layout: Layout, objects: Objects, event: str) -> str:
-    """A write of the source's users does not fail because of capture: what cannot be recorded, since the table was
-    altered, is noted. (Where the transaction cannot go on, as after a deadlock, MariaDB asks no handler.)"""
+    """What cannot be recorded, most often since the table was altered, is noted, and the user's write goes on. It
+    fails if even that cannot be: nothing is lost in silence. (Where the transaction cannot go on, as after a deadlock,
+    MariaDB asks no handler.)"""
     values = {side: [f"{IMAGE[side]}.{quote(column.name)}" for column in layout.columns] for side in EVENTS[event]}
     names = names_of(layout.columns)
     statements = " ".join(f"{recorded(objects, event, side, names, values[side])};" for side in EVENTS[event])
     if event == "update" and layout.indexes.row:
         statements = f"IF {happened(layout)} THEN {statements} END IF;"
-    return f"BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION {noted(objects, event)}; {statements} END"
+    return (
+        f"BEGIN DECLARE EXIT HANDLER FOR {', '.join(map(str, LOGGING))} RESIGNAL; "
+        f"DECLARE EXIT HANDLER FOR SQLEXCEPTION {noted(objects, event)}; {statements} END"
+    )
 
 
 def recorded(objects: Objects, event: str, side: str, names: str, values: Sequence[str]) -> str:
     return (
-        f"INSERT INTO {objects.delta(event, side)} ({NUMBER}, {CONNECTION}, {names}) "
-        f"VALUES (NEXT VALUE FOR {objects.numbers(side)}, CONNECTION_ID(), {', '.join(values)})"
+        f"INSERT INTO {objects.place(objects.delta(event, side))} ({NUMBER}, {CONNECTION}, {names}) VALUES "
+        f"(NEXT VALUE FOR {objects.place(objects.numbers(side))}, CONNECTION_ID(), {', '.join(values)})"
     )
 
 
 def noted(objects: Objects, event: str) -> str:
-    """Where even the delta table is gone, nothing is: that it is gone is noticed."""
+    """A session may have chosen to be told nothing of errors (`max_error_count`)."""
+    note = recorded(objects, event, EVENTS[event][0], MISSED, ["COALESCE(told, 'for a reason that is not known')"])
     return (
-        f"BEGIN DECLARE told TEXT CHARACTER SET utf8mb4; DECLARE EXIT HANDLER FOR {ER.NO_SUCH_TABLE} BEGIN END; "
-        f"GET DIAGNOSTICS CONDITION 1 told = MESSAGE_TEXT; "
-        f"{recorded(objects, event, EVENTS[event][0], MISSED, ['told'])}; END"
+        f"BEGIN DECLARE told TEXT CHARACTER SET utf8mb4; GET DIAGNOSTICS CONDITION 1 told = MESSAGE_TEXT; {note}; END"
     )
 
 

@@ -73,6 +73,8 @@ def trigger_obstacles(connection: Connection, held: Sequence[Grant]) -> list[Mat
     if logged and not trusted and not everywhere & {EVERYTHING, "SUPER", "BINLOG ADMIN"}:
         what = "the server writes a binary log, and trusts no one without the privilege BINLOG ADMIN to make triggers"
         found.append(PrivilegeMissing(what, help="SET GLOBAL log_bin_trust_function_creators = 1"))
+    if fetched(connection, "SHOW GLOBAL VARIABLES WHERE Variable_name = 'wsrep_on' AND Value = 'ON'"):
+        found.append(CannotCapture("the server is a node of a Galera cluster, on which numbers can be given twice"))
     if bypassed := replica(connection):
         found.append(bypassed)
     return found

@@ -190,19 +190,25 @@ class Relations:
 
 def undoing(place: Place, later: Mapping[str, str], own: str) -> Undoing:
     columns = [column.name for column in place.table.columns]
-    queries = {
-        side: exp.select(*columns_of("d", columns))
-        .from_(exp.table_(f"{side}_{place.objects.number}", own, quoted=True, alias="d"))
+    current = exp.table_(split(place.table.name)[-1], quoted=True)
+    added, deleted = (of_numbers(place, side, later[side], own) for side in ("added", "deleted"))
+    return Undoing(columns, place.table.key, current, added, deleted, partial(in_print, place.table))
+
+
+def of_numbers(place: Place, side: str, numbers: str, own: str) -> exp.Query:
+    """The delta rows with the numbers in a table, each looked up by its own: not in the view of them all, of which
+    MariaDB would make a copy first."""
+    columns = [column.name for column in place.table.columns]
+    found: list[exp.Query] = [
+        exp.select(*columns_of("d", columns))
+        .from_(exp.table_(delta, own, quoted=True, alias="d"))
         .join(
-            exp.table_(table, own, quoted=True, alias="l"),
+            exp.table_(numbers, own, quoted=True, alias="l"),
             on=exp.EQ(this=column("l", "n"), expression=column("d", NUMBER)),
         )
-        for side, table in later.items()
-    }
-    current = exp.table_(split(place.table.name)[-1], quoted=True)
-    return Undoing(
-        columns, place.table.key, current, queries["added"], queries["deleted"], partial(in_print, place.table)
-    )
+        for delta in place.objects.deltas(side)
+    ]
+    return exp.union(*found, distinct=False, copy=False)
 
 
 def in_print(table: SourceTable, alias: str, columns: Sequence[str]) -> exp.Expr:
