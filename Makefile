@@ -18,6 +18,7 @@ READY := $(VENV)/.ready-$(call key,requirements.lock pyproject.toml)
 unexport PYTHONDONTWRITEBYTECODE
 
 BENCHES = $(basename $(notdir $(shell grep -l __main__ bench/*.py)))
+DEMOS := retail
 
 .PHONY: help demo test test-pure fuzz check format bench docs lock clean tpch
 
@@ -31,6 +32,7 @@ help:
 	@echo "make docs         docs/conformance.md  make lock        requirements.lock    make clean"
 
 demo: $(READY)
+	@$(if $(filter-out $(DEMOS),$(NAME)),echo "which one? make demo NAME=... with one of: $(DEMOS)" >&2; exit 2)
 	@$(BIN)/matview demo $(NAME)
 	@$(if $(NAME),,echo "Another one: make demo NAME=retail")
 

@@ -38,6 +38,16 @@ def test_a_session_reads_the_version_that_it_pinned(shop: Shop, run: Run) -> Non
         assert record.heartbeat_at > record.opened_at, "and was kept alive by it"
 
 
+@pytest.mark.parametrize("text", ["DELETE FROM sales", "BEGIN; SELECT 1", "CREATE TABLE other (id INT)"])
+def test_a_session_only_reads(empty: str, run: Run, no_spark: None, text: str) -> None:
+    with open_catalog(empty) as catalog:
+        session = catalog.sessions.open("me", "table", 60).id
+    ran = run("sql", "-w", empty, text, "--session", session)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("error[MV102]: a reader session runs queries only\n")
+    assert run("history", "-w", empty, "--json").out.strip() == "[]", "no transaction was even begun"
+
+
 def test_a_table_is_drawn_for_people(shop: Shop, run: Run) -> None:
     out = run("sql", "-w", shop.path, "SELECT * FROM sales ORDER BY id").out
     assert "│ id │ city            │ amount │" in out
@@ -65,9 +75,10 @@ def test_every_row_of_csv_comes_without_a_limit(shop: Shop, run: Run) -> None:
     assert len(rows) == 1 + 27 * 50
 
 
-def test_statements_from_stdin(shop: Shop, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("options", [(), ("--file", "-"), ("-f", "-")], ids=" ".join)
+def test_statements_from_stdin(shop: Shop, run: Run, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 1 AS a;\nSELECT * FROM nope"))
-    ran = run("sql", "-w", shop.path, "--format", "csv")
+    ran = run("sql", "-w", shop.path, *options, "--format", "csv")
     assert ran.code == 1
     assert ran.out == "a\n1\n"
     assert "--> <stdin>:2:15" in ran.err

@@ -122,6 +122,30 @@ def test_random_views(first: int, few: int, warehouse: matview.Warehouse, monkey
         assert_right(warehouse, *views)
 
 
+COLUMNS = [f"c{i}" for i in range(24)]
+WIDE = {
+    "filtered": f"SELECT * FROM wide WHERE {' OR '.join(f'{c} > 7' for c in COLUMNS)}",
+    "sums": f"SELECT g, {', '.join(f'sum({c}) AS of_{c}' for c in COLUMNS)} FROM wide GROUP BY g",
+}
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.conforms("M2")
+def test_wide_tables(warehouse: matview.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Spark derives from conditions on columns, and their copies, must not grow with each column."""
+    monkeypatch.setattr(few_rows, "FEW_ROWS", -1)
+    warehouse.sql(f"CREATE TABLE wide (id INT PRIMARY KEY, g INT, {', '.join(f'{c} INT' for c in COLUMNS)})")
+    shown = ", ".join(f"CAST(id % {i + 2} AS INT)" for i in range(len(COLUMNS)))
+    warehouse.sql(f"INSERT INTO wide SELECT id, id % 3, {shown} FROM range(40)")
+    with warehouse.transaction() as tx:
+        for name, text in WIDE.items():
+            tx.sql(f"CREATE MATERIALIZED VIEW {name} REFRESH POLICY INCREMENTAL AS {text}")
+    warehouse.sql(f"UPDATE wide SET {', '.join(f'{c} = {c} + 1' for c in COLUMNS)} WHERE id % 10 = 3")
+    warehouse.sql("DELETE FROM wide WHERE id = 5")
+    warehouse.refresh(*WIDE)
+    assert_right(warehouse, *WIDE)
+
+
 def some_statement(random: Random) -> str:
     """About a few keys, so that the same rows come, change, go and come again."""
     key, value = random.randint(1, 4), random.choice(["0", "1", "2", "5", "NULL"])

@@ -119,6 +119,22 @@ def test_a_syntax_error_points_where_the_token_begins(text: str, line: int, colu
 
 
 @pytest.mark.parametrize(
+    ("text", "told", "help"),
+    [
+        ("SELEC * FROM t", "no statement begins with 'SELEC'", "did you mean SELECT?"),
+        ("SELECT 3 * FROM t", "Mul lacks something near 'FROM'", ""),
+        ("SELECT * FROM", "Expected table name but got the end near 'FROM'", ""),
+        ("SELECT a FROM t JOIN 5", "Expected table name but got '5' near '5'", ""),
+    ],
+)
+def test_a_syntax_error_speaks_of_the_text_alone(text: str, told: str, help: str) -> None:
+    with pytest.raises(SqlSyntaxError) as wrong:
+        parse(text)
+    assert wrong.value.what == told
+    assert wrong.value.help == (help or SqlSyntaxError.default_help)
+
+
+@pytest.mark.parametrize(
     ("text", "column"),
     [
         ("CREATE TABLE t (x INT, y TIME(6))", 31),

@@ -68,7 +68,9 @@ def main(rounds: int) -> int:
     failed = 0
     with tempfile.TemporaryDirectory() as directory, matview.open(Path(directory) / "wh") as warehouse:
         load(warehouse, Path(directory))
+        print("tables loaded", flush=True)
         views = make_views(warehouse, range(1, 23))
+        print("views made", flush=True)
         for turn in range(rounds):
             change(warehouse, turn)
             began = time.perf_counter()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from matview.cli.report import UsageError
 from matview.demo.main import run
 from matview.demo.retail.main import SECONDS as RETAIL_SECONDS
 from matview.demo.retail.main import run as run_retail
+from matview.spelling import meant
 
 SECONDS, VERSIONS = 60.0, 2
 
@@ -29,6 +32,8 @@ def demo(
     versions: Annotated[int, Parameter(help="How many versions are kept.")] = VERSIONS,
     seed: Annotated[int | None, Parameter(help="Another evening.")] = None,
 ) -> int:
+    if directory is not None and not Path(directory).exists() and (asked := meant(directory, ["retail"])) is not None:
+        raise UsageError(f"there is no demo {directory!r}", help=asked)
     if seed is None:
         return run(directory, seconds=seconds, rewrite=rewrite, versions=versions)
     return run(directory, seconds=seconds, rewrite=rewrite, versions=versions, seed=seed)

@@ -14,7 +14,7 @@ from matview.cli.rows import write_table
 from matview.cli.texts import write_json
 from matview.cli.where import HERE, Where
 
-COLUMNS = ("version", "state", "began", "took", "rows", "tables", "by", "error")
+COLUMNS = ("version", "state", "began", "took", "rows", "tables", "by", "why")
 
 
 def history(

@@ -38,8 +38,14 @@ def report_error(error: MatviewError, piece: Piece | None = None) -> None:
 
 
 def report_usage(error: Exception) -> None:
-    help_line = error.help if isinstance(error, UsageError) else "`matview --help` lists the commands and their options"
+    help_line = error.help if isinstance(error, UsageError) else _help_of(error)
     _print([_headline(str(error).strip()), *_help(help_line)])
+
+
+def _help_of(error: Exception) -> str:
+    """The help of the command that was called, as far as it is known."""
+    called = " ".join(["matview", *(getattr(error, "command_chain", None) or ())])
+    return f"`{called} --help` lists its {'options' if called != 'matview' else 'commands'}"
 
 
 def report_plain(what: str) -> None:

@@ -1,7 +1,7 @@
 """Runs statements one after another and shows what they give: for `matview sql`, its files and its prompt.
 
 A query reads the open transaction, else the reader session, else the newest version. Any other statement belongs to the
-open transaction, or is one of its own.
+open transaction, or is one of its own; in a session that others opened there is none.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ class Shell:
 
     def _run_statement(self, statement: st.Statement) -> None:
         """What the catalog knows is told without Spark; a plan on a screen is a text, not a cell for each line."""
+        if not isinstance(statement, st.Query | st.Look):
+            self._refuse_guest()
         match statement:
             case _ if self.transaction is not None:
                 self._show(statement, self.transaction.run(statement))
@@ -139,6 +141,7 @@ class Shell:
     def begin(self) -> None:
         if self.transaction is not None:
             raise UnsupportedStatement("a transaction is open already", help="COMMIT or ROLLBACK it first")
+        self._refuse_guest()
         self.transaction = self.warehouse.transaction()
 
     def commit(self) -> None:
@@ -172,12 +175,18 @@ class Shell:
         self.end_session()
         self.session, self._is_guest = self.warehouse.attach(session_id), True
 
+    def _refuse_guest(self) -> None:
+        if self._is_guest:
+            raise UnsupportedStatement(
+                "a reader session runs queries only", help="leave out --session to change tables; nothing was changed"
+            )
+
     def end_session(self) -> None:
         if self.session is not None and self._is_guest:
             self.session.detach()
         elif self.session is not None:
             self.session.close()
-        self.session = None
+        self.session, self._is_guest = None, False
 
     # the end ----------------------------------------------------------------------------------------------------------
 

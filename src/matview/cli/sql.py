@@ -28,7 +28,8 @@ def sql(
     /,
     *,
     file: Annotated[
-        str | None, Parameter(name=("--file", "-f"), help="Run the statements of a file; `-` is stdin.")
+        str | None,
+        Parameter(name=("--file", "-f"), allow_leading_hyphen=True, help="Run the statements of a file; `-` is stdin."),
     ] = None,
     atomic: Annotated[
         bool, Parameter(negative="", help="All of it as one maintenance transaction, or nothing.")

@@ -297,21 +297,19 @@ class MaintenanceTransaction:
         try:
             with translated("refreshing views"):
                 return settle(self._context)
-        except BaseException:
-            with suppress(MatviewError):  # what went wrong first is what matters
-                self.rollback()
+        except BaseException as error:
+            self._give_up(error)
             raise
 
     def _end_idle(self, groups: GroupChanges) -> None:
         """No version is spent; what the catalog refuses leaves the transaction as rolled back as any other."""
         try:
             self._note_progress(groups)
-        except BaseException:
-            with suppress(MatviewError):  # what went wrong first is what matters
-                self.rollback()
+        except BaseException as error:
+            self._give_up(error)
             raise
         self._step("idle")
-        self.rollback()
+        self._abort("nothing to change")
 
     def _note_progress(self, groups: GroupChanges) -> None:
         """Views that had nothing to take over have come as far as the current version."""
@@ -369,8 +367,16 @@ class MaintenanceTransaction:
     def rollback(self) -> None:
         """Nothing of it remains; staged files are collected as garbage."""
         self._require_open()
+        self._abort("rolled back")
+
+    def _give_up(self, error: BaseException) -> None:
+        """Rolled back because of an error: what went wrong first is what matters, and is told by history."""
+        with suppress(MatviewError):  # the next who takes the lease cleans up
+            self._abort(_told(error))
+
+    def _abort(self, why: str) -> None:
         try:
-            self.runtime.catalog.transactions.abort(self.lease, garbage=left_behind(self.tables))
+            self.runtime.catalog.transactions.abort(self.lease, error=why, garbage=left_behind(self.tables))
         finally:
             self._end("rolled back")
 
@@ -378,7 +384,7 @@ class MaintenanceTransaction:
         """A commit that failed half way: what it added to tables is taken out again, now or by the next in line."""
         try:
             take_back(self.runtime, self.lease, self.tables, self.version - 1)
-            self.runtime.catalog.transactions.abort(self.lease, error=str(error))
+            self.runtime.catalog.transactions.abort(self.lease, error=_told(error))
         except MatviewError:
             pass  # the journal stays: whoever takes the lease next undoes it
         finally:
@@ -405,8 +411,7 @@ class MaintenanceTransaction:
         if error is None:
             self.commit()
             return
-        with suppress(MatviewError):  # what went wrong first is what matters; the next who takes the lease cleans up
-            self.rollback()
+        self._give_up(error)
 
 
 def _given_back(catalog: Catalog, keeper: LeaseKeeper) -> None:
@@ -414,3 +419,8 @@ def _given_back(catalog: Catalog, keeper: LeaseKeeper) -> None:
     keeper.stop()
     with suppress(MatviewError):  # a lease that cannot be given back expires by itself
         catalog.lease.release(keeper.lease)
+
+
+def _told(error: BaseException) -> str:
+    """An error in a line."""
+    return next(iter(str(error).splitlines()), "") or type(error).__name__

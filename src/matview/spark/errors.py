@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
@@ -20,6 +20,7 @@ from matview.errors import (
     UnknownColumn,
     UnknownTable,
 )
+from matview.spelling import SUGGESTED
 
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)  # what it prints is in the error raised
 
@@ -54,7 +55,7 @@ def translate(error: PySparkException | Py4JJavaError, doing: str, help: str | N
     if isinstance(error, ParseException):
         return SqlSyntaxError(text)
     if isinstance(error, AnalysisException):
-        return _analysis(condition, text)
+        return _analysis(condition, text, error.getMessageParameters() or {})
     full = str(error)
     if "No space left on device" in full:
         return StorageFailure(f"{doing}: no space left on the device", help=help)
@@ -70,9 +71,9 @@ def translate(error: PySparkException | Py4JJavaError, doing: str, help: str | N
     return SparkFailure(f"{doing}: {text}", help=help)
 
 
-def _analysis(condition: str, text: str) -> MatviewError:
+def _analysis(condition: str, text: str, said: Mapping[str, str]) -> MatviewError:
     if condition.startswith("UNRESOLVED_COLUMN"):
-        return UnknownColumn(text)
+        return _unknown_column(text, said)
     if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
         return UnknownTable(text)
     if condition.endswith("FAILED_SQL_EXPRESSION_EVALUATION"):
@@ -80,6 +81,15 @@ def _analysis(condition: str, text: str) -> MatviewError:
     if condition.startswith(("DATATYPE_MISMATCH", "INCOMPATIBLE_DATA_FOR_TABLE", "CAST_")):
         return TypeMismatch(text)
     return QueryRejected(text)
+
+
+def _unknown_column(text: str, said: Mapping[str, str]) -> UnknownColumn:
+    """Of what Spark proposes, names that are the user's."""
+    if "objectName" not in said:
+        return UnknownColumn(text)
+    proposed = [name for name in said.get("proposal", "").split(", ") if name and "`__" not in name]
+    asked = f"did you mean {' or '.join(proposed[:SUGGESTED])}?" if proposed else None
+    return UnknownColumn(f"there is no column {said['objectName']}", help=asked)
 
 
 def _own(full: str) -> MatviewError:

@@ -24,6 +24,7 @@ NEEDED = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # what Delta prescribes
 }
 ADAPTIVE = "spark.sql.adaptive.enabled"
+CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
 OWN = "spark.matview.own"  # a session that was made here, and may be tuned
 _ELSEWHERE = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_GATEWAY_PORT")  # Connect, or under spark-submit
 _GIB = 1 << 30

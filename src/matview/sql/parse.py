@@ -8,16 +8,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import Token, exp
 from sqlglot.errors import ParseError, TokenError
 
 from matview.algebra.schema import Column, Schema
 from matview.errors import BadDefinition, Place, SqlSyntaxError, TableInViewgroup, UnsupportedStatement
 from matview.groups.graph import BASE
+from matview.spelling import meant
 from matview.sql import statements as st
 from matview.sql.clauses import check_clauses, inherit, refuse_others, unsupported
 from matview.sql.groups import GROUP_STATEMENTS, GroupParser
-from matview.sql.pieces import DIALECT, Piece, place_of, split
+from matview.sql.pieces import DIALECT, Piece, place_of, place_of_token, split
 from matview.sql.settings import OWN_PREFIX
 from matview.sql.sources import SOURCE_STATEMENTS, SourceParser
 from matview.sql.views import VIEW_STATEMENTS, ViewParser
@@ -27,6 +28,14 @@ __all__ = ["DIALECT", "parse", "parse_one", "place_of"]
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 _SET_VERSIONS = re.compile(r"^\s*WAREHOUSE\s+SET\s+VERSIONS\s*=?\s*(\d+)\s*$", re.IGNORECASE)
+
+
+_VERBS = (
+    *("ALTER", "CREATE", "DELETE", "DESCRIBE", "DROP", "EXPLAIN", "FROM", "INSERT", "MERGE", "REFRESH", "SELECT"),
+    *("SHOW", "TRUNCATE", "UPDATE", "VALUES", "WITH"),
+)
+_LACKING = re.compile(r"^Required keyword: '\w+' missing for <class '[^']*\.(\w+)'>")
+_TOKEN = re.compile(r"<Token token_type: TokenType\.(\w+), text: (.*), line: \d+, col: .*>")
 
 
 def parse(text: str, source: str = "<sql>") -> tuple[st.Statement, ...]:
@@ -56,8 +65,19 @@ def _parse_piece(piece: Piece, source: str) -> st.Statement:
         return SourceParser(piece, source).statement()
     if piece.begins_with(*VIEW_STATEMENTS):
         return ViewParser(piece, source).statement()
-    trees = [tree for tree in sqlglot.parse(piece.text, dialect=DIALECT) if tree is not None]
+    try:
+        trees = [tree for tree in sqlglot.parse(piece.text, dialect=DIALECT) if tree is not None]
+    except ParseError:
+        _refuse_misspelt(piece.tokens[0], source)
+        raise
     return _statement(trees[0], source)
+
+
+def _refuse_misspelt(first: Token, source: str) -> None:
+    """A text that is no SQL, and begins with what looks like the beginning of a statement."""
+    if first.text.upper() not in _VERBS and (asked := meant(first.text, _VERBS)) is not None:
+        where = place_of_token(first, source)
+        raise SqlSyntaxError(f"no statement begins with {first.text!r}", where=where, help=asked)
 
 
 def parse_one(text: str, source: str = "<sql>") -> st.Statement:
@@ -73,7 +93,9 @@ def parse_one(text: str, source: str = "<sql>") -> st.Statement:
 def _syntax_error(error: ParseError | TokenError, source: str) -> SqlSyntaxError:
     if isinstance(error, ParseError) and error.errors:
         first = error.errors[0]
-        what = f"{first['description']} near {first['highlight']!r}" if first["highlight"] else first["description"]
+        told = _LACKING.sub(lambda found: f"{found[1]} lacks something", first["description"])
+        told = _TOKEN.sub(lambda found: "the end" if found[1] == "SENTINEL" else repr(found[2]), told)
+        what = f"{told} near {first['highlight']!r}" if first["highlight"] else told
         return SqlSyntaxError(what, where=Place(first["line"] or 1, _column_of(first), source))
     return SqlSyntaxError(str(error).splitlines()[0])
 

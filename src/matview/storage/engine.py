@@ -6,7 +6,7 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from matview.errors import BadDefinition, TypeMismatch
 from matview.spark.errors import translated
-from matview.spark.session import ADAPTIVE, OWN
+from matview.spark.session import ADAPTIVE, CONSTRAINTS, OWN
 from matview.storage.files import Files
 from matview.storage.floats import spark_options
 from matview.storage.snapshot import DataFile, Level
@@ -54,7 +54,7 @@ class Engine:
         self._factory: Callable[[], SparkSession] = spark if callable(spark) else lambda: spark
         self._spark: SparkSession | None = None
         self._starting = threading.RLock()
-        self._few_at_once = 0
+        self._turned_off: dict[str, tuple[int, str | None]] = {}
         self._structs: dict[tuple[tuple[str, str], ...], StructType] = {}
 
     @property
@@ -69,22 +69,35 @@ class Engine:
             return self._spark
 
     @contextmanager
-    def for_few_rows(self) -> Iterator[None]:
-        """Plans made inside are not adapted while they run: of few rows everything is known before, and each look at
-        what came out of a stage costs as much as a stage. Only where Spark is our own; answers are the same."""
-        if self.spark.conf.get(OWN, "false") != "true":
+    def for_changes(self, *, few: bool) -> Iterator[None]:
+        """How plans of changes are made inside; answers are the same.
+
+        Of a condition on renamed columns Spark derives one for every choice of old and new names: a filter on twenty
+        columns would take it hours. And plans of few rows are not adapted while they run: everything is known before,
+        and each look at what came out of a stage costs as much as a stage. That only where Spark is our own.
+        """
+        with ExitStack() as off:
+            off.enter_context(self._off(CONSTRAINTS))
+            if few and self.spark.conf.get(OWN, "false") == "true":
+                off.enter_context(self._off(ADAPTIVE))
             yield
-            return
+
+    @contextmanager
+    def _off(self, setting: str) -> Iterator[None]:
+        """Until the last of those who want it so has ended."""
         with self._starting:
-            self._few_at_once += 1
-            self.spark.conf.set(ADAPTIVE, "false")
+            wanting, before = self._turned_off.get(setting, (0, self.spark.conf.get(setting, "true")))
+            self._turned_off[setting] = wanting + 1, before
+            self.spark.conf.set(setting, "false")
         try:
             yield
         finally:
             with self._starting:
-                self._few_at_once -= 1
-                if not self._few_at_once:
-                    self.spark.conf.set(ADAPTIVE, "true")
+                wanting, before = self._turned_off.pop(setting)
+                if wanting > 1:
+                    self._turned_off[setting] = wanting - 1, before
+                else:
+                    self.spark.conf.set(setting, before or "true")
 
     def struct(self, columns: Sequence[tuple[str, str]]) -> StructType:
         """Spark's own types for (name, type text) pairs; every column nullable."""

@@ -53,13 +53,14 @@ def advise(
         return Advice(versions, None, versions, f"too little to go on: {seen}")
     gap, duration = min(gaps), min(durations)
     sure = guaranteed(versions, gap, duration)
-    pace = f"at least {gap:g} s between maintenance transactions of at least {duration:g} s"
+    pace = f"at least {_short(gap)} between maintenance transactions of at least {_short(duration)}"
     if not session_lengths:
-        reason = f"no session has been seen; {pace} guarantee sessions of {sure:g} s"
+        reason = f"no session has been seen; {pace} guarantee sessions of {_short(sure)}"
         return Advice(versions, sure, versions, reason)
     length = _quantile(session_lengths)
     proposed, verdict = _verdict(needed(length, gap, duration), versions)
-    return Advice(versions, sure, proposed, f"sessions last up to {length:g} s, {pace} guarantee {sure:g} s: {verdict}")
+    reason = f"sessions last up to {_short(length)}, {pace} guarantee {_short(sure)}: {verdict}"
+    return Advice(versions, sure, proposed, reason)
 
 
 def _verdict(need: float, versions: int) -> tuple[int, str]:
@@ -71,9 +72,13 @@ def _verdict(need: float, versions: int) -> tuple[int, str]:
         most = max(MOST_VERSIONS, versions)
         wanted = "no number of versions suffices" if need == inf else f"{need:g} versions would be needed"
         return most, f"{wanted}; more than {MOST_VERSIONS} are not proposed: maintain less often, or in larger steps"
-    return int(need), f"{need:g} versions are needed"
+    return int(need), f"{need:g} versions are needed: ALTER WAREHOUSE SET VERSIONS {need:g}"
 
 
 def _quantile(lengths: Sequence[float]) -> float:
     """The least length that at least 99 % of all do not exceed."""
     return sorted(lengths)[ceil(QUANTILE * len(lengths)) - 1]
+
+
+def _short(seconds: float) -> str:
+    return f"{round(seconds, 1):g} s"

@@ -11,6 +11,9 @@ from matview.sources.postgres import capture
 from matview.sources.postgres.describe import oid_of
 
 WRITTEN = "INSERT INTO wide SELECT g, repeat('x', 100) FROM generate_series(1, 5000) AS g"
+ROUNDS = 6
+"""After some of them there may be nothing to reclaim: the server itself looks through its tables from time to time, and
+what it may still read stays. If nothing were ever reclaimed, the table would be that many times as large."""
 
 
 def pages(lab: PostgresLab, table: SourceTable) -> int:
@@ -32,11 +35,12 @@ def test_space_is_used_again_or_given_back(lab: PostgresLab, monkeypatch: pytest
     source = connect(lab.url)
     tables = source.describe(["wide"])
     source.install(tables)
-    sizes = []
-    for _ in range(3):
+    filled, emptied = [], []
+    for _ in range(ROUNDS):
         lab.execute(WRITTEN)
-        sizes.append(pages(lab, tables[0]))
+        filled.append(pages(lab, tables[0]))
         assert consume(source, tables) == 5000
-    assert sizes[0] == sizes[1] == sizes[2] > 50
-    assert (pages(lab, tables[0]) == 0) == (kept == 10)
+        emptied.append(pages(lab, tables[0]))
+    assert 50 < filled[0] <= max(filled) < ROUNDS / 2 * filled[0]
+    assert (0 in emptied) == (kept == 10)
     source.close()

@@ -19,6 +19,7 @@ from matview.maintain.change.given import Given
 from matview.maintain.change.rows import HITS
 from matview.maintain.change.working import Working
 from matview.plan.narrow import LISTED
+from matview.spelling import meant
 from matview.sql import statements as st
 from matview.sql.lower.functions import is_random
 from matview.sql.parse import DIALECT, place_of
@@ -48,7 +49,8 @@ def assigned(working: Working, assignments: Mapping[str, exp.Expr]) -> dict[str,
     for name, value in assignments.items():
         column = working.table.schema.column(name)
         if column is None:
-            raise UnknownColumn(f"{working.table.name} has no column {name!r}", where=place_of(value))
+            asked = meant(name, working.table.schema.visible)
+            raise UnknownColumn(f"{working.table.name} has no column {name!r}", help=asked)
         made[column.name] = assigned_sql(spark_text(value), column)
     return made
 

@@ -28,6 +28,7 @@ from matview.maintain.named import unknown_view, view_names
 from matview.maintain.remote.connections import Connections
 from matview.maintain.remote.tables import Remote, fetched
 from matview.maintain.views.earlier import earlier
+from matview.spark.errors import translated
 from matview.sql.parse import parse_one
 from matview.sql.render import plain_name
 from matview.sql.render import query as rendered
@@ -47,6 +48,7 @@ TRIES = 5
 
 def difference_of(runtime: Runtime, connections: Connections, view: str, against: Against = "effective") -> DataFrame:
     """Hidden parts left aside: rows with a `weight` (`__weight` if the view has such a column), none if all is well.
+    They are computed here: how a plan of renamed columns is made, is for us to say.
 
     Tables that stay at their sources are asked for in the state of the newest version. Should a round be installed
     meanwhile, there is a newer one, and all of it is asked for again.
@@ -59,7 +61,8 @@ def difference_of(runtime: Runtime, connections: Connections, view: str, against
         assert isinstance(statement, Query)
         remote = Remote.of(runtime, connections, secrets.token_hex(6))
         comparing = _Comparing(runtime, remote, state, waiting if against == "effective" else {})
-        found = comparing.of(record, statement.query)
+        with runtime.engine.for_changes(few=False), translated("comparing a view with its query"):
+            found = comparing.of(record, statement.query).localCheckpoint()
         if not comparing.has_asked or runtime.catalog.version().current_vn == state.current_vn:
             return found
     raise MaintenanceBusy(

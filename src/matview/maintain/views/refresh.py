@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Literal
@@ -121,7 +120,7 @@ def _refresh_level(context: Context, level: list[_Target], mode: Mode) -> Counts
     planned = [p for target in level if (p := _planned(context, target, mode)) is not None]
     counts = Counts()
     if planned:
-        with context.runtime.engine.for_few_rows() if all(p.is_small for p in planned) else nullcontext():
+        with context.runtime.engine.for_changes(few=all(p.is_small for p in planned)):
             counts = _run_together(context, planned)
     for target in level:
         for parent in target.part.reads:
