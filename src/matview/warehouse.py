@@ -392,8 +392,8 @@ class Warehouse:
         self._require_open()
         return list(self.catalog.sessions.list(open_only=open_only))
 
-    def history(self, limit: int = 20) -> list[TransactionRecord]:
-        """Maintenance transactions, the newest first."""
+    def history(self, limit: int | None = 20) -> list[TransactionRecord]:
+        """Maintenance transactions, the newest first; None: all."""
         self._require_open()
         return self.catalog.transactions.history(limit)
 

@@ -126,6 +126,7 @@ COLUMNS = [f"c{i}" for i in range(24)]
 WIDE = {
     "filtered": f"SELECT * FROM wide WHERE {' OR '.join(f'{c} > 7' for c in COLUMNS)}",
     "sums": f"SELECT g, {', '.join(f'sum({c}) AS of_{c}' for c in COLUMNS)} FROM wide GROUP BY g",
+    "joined": f"SELECT w.*, t.v FROM wide AS w JOIN t ON w.g = t.id WHERE {' OR '.join(f'{c} > 7' for c in COLUMNS)}",
 }
 
 
@@ -137,6 +138,8 @@ def test_wide_tables(warehouse: matview.Warehouse, monkeypatch: pytest.MonkeyPat
     warehouse.sql(f"CREATE TABLE wide (id INT PRIMARY KEY, g INT, {', '.join(f'{c} INT' for c in COLUMNS)})")
     shown = ", ".join(f"CAST(id % {i + 2} AS INT)" for i in range(len(COLUMNS)))
     warehouse.sql(f"INSERT INTO wide SELECT id, id % 3, {shown} FROM range(40)")
+    warehouse.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+    warehouse.sql("INSERT INTO t VALUES (1, 1), (2, 2)")
     with warehouse.transaction() as tx:
         for name, text in WIDE.items():
             tx.sql(f"CREATE MATERIALIZED VIEW {name} REFRESH POLICY INCREMENTAL AS {text}")

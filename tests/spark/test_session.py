@@ -52,3 +52,19 @@ def test_a_quarter_of_the_memory_between_one_and_eight(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(session, "_memory", lambda: memory)
     assert session.driver_memory_gib() == gib
+
+
+def test_what_is_turned_off_comes_back_after_the_last(spark: SparkSession) -> None:
+    """Also if two wrappers of one session, as two warehouses of a process have them, begin and end in turn."""
+    from matview.spark.session import turned_off
+
+    given, setting = spark.newSession(), "spark.sql.constraintPropagation.enabled"
+    for before in None, "true", "false":
+        given.conf.unset(setting) if before is None else given.conf.set(setting, before)
+        first, second = turned_off(given, setting), turned_off(given, setting)
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert given.conf.get(setting, None) == "false"
+        second.__exit__(None, None, None)
+        assert given.conf.get(setting, None) == before

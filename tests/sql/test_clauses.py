@@ -122,7 +122,8 @@ def test_a_syntax_error_points_where_the_token_begins(text: str, line: int, colu
     ("text", "told", "help"),
     [
         ("SELEC * FROM t", "no statement begins with 'SELEC'", "did you mean SELECT?"),
-        ("SELECT 3 * FROM t", "Mul lacks something near 'FROM'", ""),
+        ("SELECT 3 * FROM t", "something is missing near 'FROM'", ""),
+        ("DESC t t t", "Invalid expression / Unexpected token near 't'", ""),
         ("SELECT * FROM", "Expected table name but got the end near 'FROM'", ""),
         ("SELECT a FROM t JOIN 5", "Expected table name but got '5' near '5'", ""),
     ],

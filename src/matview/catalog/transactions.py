@@ -114,8 +114,8 @@ class Transactions:
         """What a successor repairs, oldest first: open ones are undone, of committed ones the tail is repeated."""
         return self._store.read(_unfinished)
 
-    def history(self, limit: int = 100) -> list[TransactionRecord]:
-        """The newest first."""
+    def history(self, limit: int | None = 100) -> list[TransactionRecord]:
+        """The newest first; None: all."""
         query = select(schema.transaction).order_by(schema.transaction.c.token.desc()).limit(limit)
         return self._store.read(lambda reading: [codec.transaction_record(row) for row in reading.rows(query)])
 

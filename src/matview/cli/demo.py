@@ -32,11 +32,16 @@ def demo(
     versions: Annotated[int, Parameter(help="How many versions are kept.")] = VERSIONS,
     seed: Annotated[int | None, Parameter(help="Another evening.")] = None,
 ) -> int:
-    if directory is not None and not Path(directory).exists() and (asked := meant(directory, ["retail"])) is not None:
-        raise UsageError(f"there is no demo {directory!r}", help=asked)
+    if directory is not None and _is_new_word(directory) and (asked := meant(directory, ["retail"])) is not None:
+        raise UsageError(f"there is no demo {directory!r}", help=f"{asked} A directory: ./{directory}")
     if seed is None:
         return run(directory, seconds=seconds, rewrite=rewrite, versions=versions)
     return run(directory, seconds=seconds, rewrite=rewrite, versions=versions, seed=seed)
+
+
+def _is_new_word(directory: str) -> bool:
+    """It may be a name that was misspelt."""
+    return Path(directory).name == directory and not Path(directory).exists()
 
 
 @app.command

@@ -11,20 +11,21 @@ from matview.algebra.schema import RESERVED_PREFIX
 from matview.catalog.records import TransactionRecord
 from matview.cli.durations import moment, shown
 from matview.cli.rows import write_table
-from matview.cli.texts import write_json
+from matview.cli.texts import shortened, write_json
 from matview.cli.where import HERE, Where
 
-COLUMNS = ("version", "state", "began", "took", "rows", "tables", "by", "why")
+ERROR = 80
+COLUMNS = ("version", "state", "began", "took", "rows", "tables", "by", "error")
 
 
 def history(
     *,
-    limit: Annotated[NonNegativeInt, Parameter(help="How many.")] = 20,
+    limit: Annotated[NonNegativeInt, Parameter(help="How many; 0: all.")] = 20,
     json: Annotated[bool, Parameter(negative="", help="For programs.")] = False,
     where: Where = HERE,
 ) -> None:
     with where.open_catalog() as catalog:
-        found = catalog.transactions.history(limit)
+        found = catalog.transactions.history(limit or None)
     if json:
         write_json(found)
     else:
@@ -35,7 +36,8 @@ def _row(record: TransactionRecord) -> tuple[object, ...]:
     took = "" if record.ended_at is None else shown(record.ended_at - record.began_at)
     vn = record.vn if record.state == "committed" else f"({record.vn})"
     rows, tables = record.summary.get("rows", ""), _tables(record.summary.get("tables"))
-    return (vn, record.state, moment(record.began_at), took, rows, tables, record.holder, record.error or "")
+    error = shortened(record.error or "", ERROR)
+    return (vn, record.state, moment(record.began_at), took, rows, tables, record.holder, error)
 
 
 def _tables(summary: object) -> str:

@@ -172,14 +172,15 @@ class Shell:
 
     def attach(self, session_id: str) -> None:
         """Reads in a session that others opened; it outlives us."""
+        if self.transaction is not None:
+            raise UnsupportedStatement("a transaction is open", help="COMMIT or ROLLBACK it first")
         self.end_session()
         self.session, self._is_guest = self.warehouse.attach(session_id), True
 
     def _refuse_guest(self) -> None:
         if self._is_guest:
-            raise UnsupportedStatement(
-                "a reader session runs queries only", help="leave out --session to change tables; nothing was changed"
-            )
+            instead = "to change tables leave out --session, or end it: \\session off"
+            raise UnsupportedStatement("a reader session runs queries only", help=instead)
 
     def end_session(self) -> None:
         if self.session is not None and self._is_guest:

@@ -309,7 +309,7 @@ class MaintenanceTransaction:
             self._give_up(error)
             raise
         self._step("idle")
-        self._abort("nothing to change")
+        self._abort()
 
     def _note_progress(self, groups: GroupChanges) -> None:
         """Views that had nothing to take over have come as far as the current version."""
@@ -367,16 +367,16 @@ class MaintenanceTransaction:
     def rollback(self) -> None:
         """Nothing of it remains; staged files are collected as garbage."""
         self._require_open()
-        self._abort("rolled back")
+        self._abort()
 
     def _give_up(self, error: BaseException) -> None:
         """Rolled back because of an error: what went wrong first is what matters, and is told by history."""
         with suppress(MatviewError):  # the next who takes the lease cleans up
             self._abort(_told(error))
 
-    def _abort(self, why: str) -> None:
+    def _abort(self, error: str | None = None) -> None:
         try:
-            self.runtime.catalog.transactions.abort(self.lease, error=why, garbage=left_behind(self.tables))
+            self.runtime.catalog.transactions.abort(self.lease, error=error, garbage=left_behind(self.tables))
         finally:
             self._end("rolled back")
 
@@ -422,5 +422,5 @@ def _given_back(catalog: Catalog, keeper: LeaseKeeper) -> None:
 
 
 def _told(error: BaseException) -> str:
-    """An error in a line."""
-    return next(iter(str(error).splitlines()), "") or type(error).__name__
+    """An error in a line. Of those that are not ours only the kind: nobody knows what their texts give away."""
+    return str(error).splitlines()[0] if isinstance(error, MatviewError) else type(error).__name__

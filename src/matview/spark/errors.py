@@ -20,7 +20,7 @@ from matview.errors import (
     UnknownColumn,
     UnknownTable,
 )
-from matview.spelling import SUGGESTED
+from matview.spelling import meant
 
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)  # what it prints is in the error raised
 
@@ -84,12 +84,16 @@ def _analysis(condition: str, text: str, said: Mapping[str, str]) -> MatviewErro
 
 
 def _unknown_column(text: str, said: Mapping[str, str]) -> UnknownColumn:
-    """Of what Spark proposes, names that are the user's."""
+    """Of what Spark proposes, names that are the user's, and close."""
     if "objectName" not in said:
         return UnknownColumn(text)
-    proposed = [name for name in said.get("proposal", "").split(", ") if name and "`__" not in name]
-    asked = f"did you mean {' or '.join(proposed[:SUGGESTED])}?" if proposed else None
+    proposed = [_last_part(name) for name in said.get("proposal", "").split(", ") if name]
+    asked = meant(_last_part(said["objectName"]), [name for name in proposed if not name.startswith("__")])
     return UnknownColumn(f"there is no column {said['objectName']}", help=asked)
+
+
+def _last_part(name: str) -> str:
+    return name.split("`.`")[-1].strip("`")
 
 
 def _own(full: str) -> MatviewError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -29,11 +30,12 @@ OWN = "spark.matview.own"  # a session that was made here, and may be tuned
 _ELSEWHERE = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_GATEWAY_PORT")  # Connect, or under spark-submit
 _GIB = 1 << 30
 _starting = threading.Lock()
+_turning = threading.Lock()
 
 
 def spark_session(given: SparkSession | None = None) -> SparkSession:
-    """The session given; else the one this process has; else a new local one. Only what right answers need is set on
-    a session that is not ours."""
+    """The session given; else the one this process has; else a new local one. On a session that is not ours only
+    what right answers need is set, and, while changes are planned, what lets that end."""
     with _starting:
         session = given or running() or _start()
     for name, value in NEEDED.items():
@@ -47,6 +49,35 @@ def running() -> SparkSession | None:
         return SparkSession.active()
     except PySparkRuntimeError:
         return None
+
+
+@contextmanager
+def turned_off(session: SparkSession, setting: str) -> Iterator[None]:
+    """Until the last of those who want it so has ended. How many they are, and what was set before, the session itself
+    remembers: several warehouses may share it."""
+    noted = f"spark.matview.off.{setting}"
+    with _turning:
+        wanting, before = _noted(session, noted) or (0, session.conf.get(setting, None))
+        session.conf.set(setting, "false")
+        session.conf.set(noted, json.dumps([wanting + 1, before]))
+    try:
+        yield
+    finally:
+        with _turning:
+            wanting, before = _noted(session, noted) or (1, None)
+            if wanting > 1:
+                session.conf.set(noted, json.dumps([wanting - 1, before]))
+            else:
+                session.conf.unset(noted)
+                session.conf.unset(setting) if before is None else session.conf.set(setting, before)
+
+
+def _noted(session: SparkSession, name: str) -> tuple[int, str | None] | None:
+    found = session.conf.get(name, None)
+    if found is None:
+        return None
+    wanting, before = json.loads(found)
+    return wanting, before
 
 
 def _start() -> SparkSession:

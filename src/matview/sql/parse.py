@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sqlglot
-from sqlglot import Token, exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, TokenError
 
 from matview.algebra.schema import Column, Schema
@@ -34,7 +34,7 @@ _VERBS = (
     *("ALTER", "CREATE", "DELETE", "DESCRIBE", "DROP", "EXPLAIN", "FROM", "INSERT", "MERGE", "REFRESH", "SELECT"),
     *("SHOW", "TRUNCATE", "UPDATE", "VALUES", "WITH"),
 )
-_LACKING = re.compile(r"^Required keyword: '\w+' missing for <class '[^']*\.(\w+)'>")
+_LACKING = re.compile(r"^Required keyword: '\w+' missing for <class '[^']*'>")
 _TOKEN = re.compile(r"<Token token_type: TokenType\.(\w+), text: (.*), line: \d+, col: .*>")
 
 
@@ -74,8 +74,8 @@ def _parse_piece(piece: Piece, source: str) -> st.Statement:
 
 
 def _refuse_misspelt(first: Token, source: str) -> None:
-    """A text that is no SQL, and begins with what looks like the beginning of a statement."""
-    if first.text.upper() not in _VERBS and (asked := meant(first.text, _VERBS)) is not None:
+    """A text that is no SQL, and begins with a word that is none, but looks like one."""
+    if first.token_type is TokenType.VAR and (asked := meant(first.text, _VERBS)) is not None:
         where = place_of_token(first, source)
         raise SqlSyntaxError(f"no statement begins with {first.text!r}", where=where, help=asked)
 
@@ -93,7 +93,7 @@ def parse_one(text: str, source: str = "<sql>") -> st.Statement:
 def _syntax_error(error: ParseError | TokenError, source: str) -> SqlSyntaxError:
     if isinstance(error, ParseError) and error.errors:
         first = error.errors[0]
-        told = _LACKING.sub(lambda found: f"{found[1]} lacks something", first["description"])
+        told = _LACKING.sub("something is missing", first["description"])
         told = _TOKEN.sub(lambda found: "the end" if found[1] == "SENTINEL" else repr(found[2]), told)
         what = f"{told} near {first['highlight']!r}" if first["highlight"] else told
         return SqlSyntaxError(what, where=Place(first["line"] or 1, _column_of(first), source))

@@ -72,18 +72,12 @@ def _net(
         f"CASE WHEN {was} AND {is_} THEN {UPDATE} WHEN {is_} THEN {INSERT} WHEN {was} THEN {DELETE} "
         f"ELSE {int(Operation.VOID)} END AS {op}"
     )
-    values = [f"{one}.{quoted(c)} AS {quoted(c)}" for one, names in (("l", kept), ("f", before)) for c in names]
+    values = [f"l.{quoted(c)}" for c in kept] + [f"f.{quoted(c)}" for c in before]
     states = table.at_hand(touched).withColumn("__later", F.lit(1))
     if new:
         states = table.at_hand(new).withColumn("__later", F.lit(0)).unionAll(states)
     inner = f"SELECT {first}, {last} FROM __relation GROUP BY {RID}"
-    return _select(table, states, f"SELECT {_row([kind, *values])} FROM ({inner})")
-
-
-def _row(values: Sequence[str]) -> str:
-    """Values that nobody sees to be copies of others: of a condition on copied columns Spark derives one for every
-    choice of copies and originals, two to the power of their number."""
-    return f"inline(array(struct({', '.join(values)})))"
+    return _select(table, states, f"SELECT {', '.join([kind, *values])} FROM ({inner})")
 
 
 def _inserted(layout: Layout, columns: Sequence[str]) -> str:
@@ -122,7 +116,7 @@ def _paired(layout: Layout, columns: Sequence[str]) -> str:
     values.append(f"CASE WHEN {op} = {UPDATE} THEN 1 ELSE 0 END AS {UPDATES}")
     values.append(f"CASE WHEN {gone} THEN -1L ELSE 1L END AS {WEIGHT}")
     matters = f"{op} <> {UPDATE}{_differing(layout, [c.removesuffix(OLD_SUFFIX) for c in old])}"
-    return f"SELECT {_row(values)} FROM __relation WHERE {op} <= {DELETE} AND ({matters})"
+    return f"SELECT {', '.join(values)} FROM __relation WHERE {op} <= {DELETE} AND ({matters})"
 
 
 def _differing(layout: Layout, columns: Sequence[str]) -> str:

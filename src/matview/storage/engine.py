@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from matview.errors import BadDefinition, TypeMismatch
 from matview.spark.errors import translated
-from matview.spark.session import ADAPTIVE, CONSTRAINTS, OWN
+from matview.spark.session import ADAPTIVE, CONSTRAINTS, OWN, turned_off
 from matview.storage.files import Files
 from matview.storage.floats import spark_options
 from matview.storage.snapshot import DataFile, Level
@@ -54,7 +54,6 @@ class Engine:
         self._factory: Callable[[], SparkSession] = spark if callable(spark) else lambda: spark
         self._spark: SparkSession | None = None
         self._starting = threading.RLock()
-        self._turned_off: dict[str, tuple[int, str | None]] = {}
         self._structs: dict[tuple[tuple[str, str], ...], StructType] = {}
 
     @property
@@ -77,27 +76,10 @@ class Engine:
         and each look at what came out of a stage costs as much as a stage. That only where Spark is our own.
         """
         with ExitStack() as off:
-            off.enter_context(self._off(CONSTRAINTS))
+            off.enter_context(turned_off(self.spark, CONSTRAINTS))
             if few and self.spark.conf.get(OWN, "false") == "true":
-                off.enter_context(self._off(ADAPTIVE))
+                off.enter_context(turned_off(self.spark, ADAPTIVE))
             yield
-
-    @contextmanager
-    def _off(self, setting: str) -> Iterator[None]:
-        """Until the last of those who want it so has ended."""
-        with self._starting:
-            wanting, before = self._turned_off.get(setting, (0, self.spark.conf.get(setting, "true")))
-            self._turned_off[setting] = wanting + 1, before
-            self.spark.conf.set(setting, "false")
-        try:
-            yield
-        finally:
-            with self._starting:
-                wanting, before = self._turned_off.pop(setting)
-                if wanting > 1:
-                    self._turned_off[setting] = wanting - 1, before
-                else:
-                    self.spark.conf.set(setting, before or "true")
 
     def struct(self, columns: Sequence[tuple[str, str]]) -> StructType:
         """Spark's own types for (name, type text) pairs; every column nullable."""

@@ -6,14 +6,16 @@ alone Spark answers without a job.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
-from matview.errors import StaysRemote, UnsupportedStatement
+from matview.errors import StaysRemote, UnknownColumn, UnsupportedStatement
 from matview.sql.pieces import place_of
 from matview.storage.engine import Engine, relation, relation_name
 from matview.storage.few import most
@@ -117,6 +119,9 @@ def _is_constant(node: exp.Expr) -> bool:
     return isinstance(node, exp.Neg | exp.Cast) and constant(node) is not None
 
 
+_QUOTED = re.compile("`((?:[^`]|``)+)`")
+
+
 def run_query(
     engine: Engine,
     query: exp.Expr,
@@ -150,4 +155,17 @@ def run_query(
         return reading(layout, version, facts, relation(tuples), overlay, grain=grain, predicates=predicates)
 
     rewritten = rewrite_query(query, replace)
-    return engine.sql(rewritten, relations)
+    with _placing(query):
+        return engine.sql(rewritten, relations)
+
+
+@contextmanager
+def _placing(query: exp.Expr) -> Iterator[None]:
+    """Spark says which column it does not know; where that stands, the user's text says, if it does so once."""
+    try:
+        yield
+    except UnknownColumn as error:
+        wanted = [part.replace("``", "`") for part in _QUOTED.findall(error.what)]
+        named = [c for c in query.find_all(exp.Column) if [part.name for part in c.parts] == wanted]
+        where = place_of(named[0]) if len(named) == 1 else None
+        raise UnknownColumn(error.what, where=where, help=error.help) from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, inf
+from math import ceil, floor, inf
 
 from matview.versions.layout import FEWEST_VERSIONS
 
@@ -81,4 +81,6 @@ def _quantile(lengths: Sequence[float]) -> float:
 
 
 def _short(seconds: float) -> str:
-    return f"{round(seconds, 1):g} s"
+    """Rounded down: nothing is promised that does not hold."""
+    places = 1 if seconds >= 1 else 3
+    return f"{floor(seconds * 10**places) / 10**places:g} s"

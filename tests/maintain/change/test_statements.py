@@ -69,6 +69,40 @@ def test_what_is_refused_changes_nothing(warehouse: matview.Warehouse) -> None:
     assert (state.current_vn, state.maintenance_active) == (version, False)
 
 
+def test_an_unknown_column_is_told_with_its_place(warehouse: matview.Warehouse) -> None:
+    with pytest.raises(errors.UnknownColumn) as caught:
+        warehouse.sql("SELECT id,\n       t.vv FROM t")
+    assert (caught.value.what, caught.value.where) == ("there is no column `t`.`vv`", errors.Place(2, 8))
+    assert caught.value.help == "did you mean v?"
+    with pytest.raises(errors.UnknownColumn) as caught:
+        warehouse.sql("SELECT a.v, b.vv FROM t AS a, (SELECT v FROM t) AS b")
+    assert caught.value.where == errors.Place(1, 13)
+
+
+def test_what_an_update_sets_must_be_there(warehouse: matview.Warehouse) -> None:
+    with pytest.raises(errors.UnknownColumn) as caught:
+        warehouse.sql("UPDATE t SET vv = 1")
+    assert (caught.value.what, caught.value.help) == ("t has no column 'vv'", "did you mean v?")
+
+
+def test_history_tells_what_went_wrong(warehouse: matview.Warehouse) -> None:
+    """In Matview's own words; of errors of others only their kind, for nobody knows what their texts give away."""
+    with pytest.raises(errors.DuplicateKey):
+        warehouse.sql("INSERT INTO t VALUES (1, 1)")
+    with pytest.raises(RuntimeError), warehouse.transaction():
+        raise RuntimeError("the password is secret")
+    warehouse.sql("DELETE FROM t WHERE id = 99")
+    warehouse.transaction().rollback()
+    told = [(record.state, record.error) for record in warehouse.history(4)]
+    assert told == [
+        ("aborted", None),
+        ("aborted", None),
+        ("aborted", "RuntimeError"),
+        ("aborted", '[MV201] t has a row with the key {"id":1} already'),
+    ]
+    assert len(warehouse.history(None)) > 4
+
+
 @pytest.mark.conforms("Q4", "Q6")
 def test_impossible_cells(warehouse: matview.Warehouse, spark: Any) -> None:
     gone = spark.createDataFrame([(9,)], "id INT")

@@ -161,7 +161,8 @@ def _make(context: Context, parts: tuple[Part, ...], record: ViewRecord, propert
         else:
             working.view = replace(record, table_id=owner)
         context.notes.views[working.table.id] = working.view
-        filled(context, working, part)
+        with context.runtime.engine.for_changes(few=False):
+            filled(context, working, part)
         for parent in sorted(part.reads):
             note_edge(context, context.tables[parent], working)
 

@@ -61,7 +61,7 @@ def difference_of(runtime: Runtime, connections: Connections, view: str, against
         assert isinstance(statement, Query)
         remote = Remote.of(runtime, connections, secrets.token_hex(6))
         comparing = _Comparing(runtime, remote, state, waiting if against == "effective" else {})
-        with runtime.engine.for_changes(few=False), translated("comparing a view with its query"):
+        with translated("comparing a view with its query"), runtime.engine.for_changes(few=False):
             found = comparing.of(record, statement.query).localCheckpoint()
         if not comparing.has_asked or runtime.catalog.version().current_vn == state.current_vn:
             return found
