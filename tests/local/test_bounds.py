@@ -9,16 +9,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from sqlglot import exp, parse_one
+from tests.local.rows import batch_of, rows_of, values_of
 
 import matview
-from matview.local import relations
-from matview.local.kinds import FOR_SPARK, UNKNOWN, Kind, NotLocal
+from matview.local.kinds import BIGINT, FOR_SPARK, UNKNOWN, Kind, NotLocal
+from matview.local.reach import MOST_PAIRS
 from matview.local.relations import Rows, _grouped, _joined, _outer, _semi
 from matview.local.scalars import Scope, scalar
-from matview.storage.values import column_of
+from matview.maintain.change.beside import _stored
 
 A, D, INT = "a", "d", Kind("int")
-SCOPE = Scope.of((A, D), (INT, Kind("decimal", 30, 10)))
+KINDS = (INT, Kind("decimal", 30, 10))
+SCOPE = Scope.of((A, D), KINDS)
 
 
 def parsed(text: str) -> exp.Expr:
@@ -26,7 +28,8 @@ def parsed(text: str) -> exp.Expr:
 
 
 def value(text: str, a: int | None) -> object:
-    return scalar(parsed(text), SCOPE).of((a, None))
+    (found,) = scalar(parsed(text), SCOPE).rows(batch_of(KINDS, [(a, None)])).to_pylist()
+    return found
 
 
 def test_long_lists_and_long_conditions() -> None:
@@ -59,10 +62,9 @@ def test_digits() -> None:
     assert scalar(parsed("0."), SCOPE).kind == Kind("decimal", 1, 0)
 
 
-def test_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relations, "MOST_PAIRS", 900)
-    many = [(1, n) for n in range(31)]
-    left, right = Rows(("k", "x"), (INT, INT), many), Rows(("j", "y"), (INT, INT), many)
+def test_many_pairs() -> None:
+    many = [(1, n) for n in range(int(MOST_PAIRS**0.5) + 1)]
+    left, right = rows_of(("k", "x"), (INT, INT), many), rows_of(("j", "y"), (INT, INT), many)
     on: list[exp.Expr] = [parsed("k = j"), parsed("x + y < 0")]
     for join in (_joined, _outer, lambda *given: _semi(*given, "semi")):
         with pytest.raises(NotLocal, match="pairs"):
@@ -91,12 +93,27 @@ def test_views_of_such_expressions(spark: Any, tmp_path: Path) -> None:
 def test_groups_of_values_whose_type_is_not_known() -> None:
     """They may be floating numbers, of which zeros are alike and so are all that are none."""
     nan = float("nan")
-    given = Rows(("k", "n"), (UNKNOWN, INT), [(nan, 1), (float("nan"), 1), (-0.0, 1), (0.0, 1)])
-    found = _grouped(given, ("k",), (("n", parsed("sum(n)")),))
-    assert sorted(row[1] for row in found.rows) == [2, 2]
+    columns = pa.array([nan, -nan, -0.0, 0.0]), pa.array([1, 1, 1, 1], pa.int32())
+    found = _grouped(Rows(("k", "n"), (UNKNOWN, INT), columns, 4), ("k",), (("n", parsed("sum(n)")),))
+    assert found.column("n").to_pylist() == [2, 2]
 
 
-@pytest.mark.parametrize("value", [Decimal("1.5"), 1.5])
-def test_no_number_is_cut_off(value: Any) -> None:
+def test_sums_that_do_not_fit() -> None:
+    """Arrow does not say if a sum has overflowed."""
+    great = Kind("decimal", 38, 0)
+    told = (("s", parsed("sum(n)")), ("t", parsed("sum(m)")))
+    most, digits = (1 << 63) - 1, Decimal(10**38 - 1)
+    fits = rows_of(
+        ("n", "m"), (BIGINT, great), [(1 << 61, digits), (-(1 << 61), digits.copy_negate()), (5, Decimal(7))]
+    )
+    assert values_of(_grouped(fits, (), told)) == [(5, Decimal(7))]
+    for rows in ([(most, Decimal(0)), (1, Decimal(0))], [(0, digits), (0, Decimal(1))]):
+        with pytest.raises(NotLocal):
+            _grouped(rows_of(("n", "m"), (BIGINT, great), rows), (), told)
+
+
+@pytest.mark.parametrize("text", ["d", "CAST(a AS DOUBLE)"])
+def test_no_number_is_cut_off(text: str) -> None:
+    one = scalar(parsed(text), SCOPE)
     with pytest.raises(NotLocal):
-        column_of([1, value], pa.int32())
+        _stored(one, batch_of(KINDS, [(1, Decimal("1.5"))]), pa.int32())

@@ -7,7 +7,7 @@ import pytest
 from matview.algebra.nodes import Change, Join, Node, Scan, TopK, UnionAll
 from matview.algebra.passes import normalised
 from matview.algebra.schema import Column, Field, Schema
-from matview.local.relations import SMALL_TABLE, is_led
+from matview.local.reach import SMALL_TABLE, is_led
 from matview.plan.choice import Situation, candidates, choose
 from matview.plan.cost import TableFacts
 from matview.plan.definition import Part, parts_of

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
+from tests.local.rows import rows_of, values_of
 
 from matview.algebra.nodes import Change, Scan, Stored
 from matview.algebra.passes import normalised
@@ -32,10 +33,10 @@ class World:
     whole: bool
 
     def change(self, leaf: Change) -> Rows:
-        return Rows(leaf.names, (INT, INT, BIGINT), self.moved)
+        return rows_of(leaf.names, (INT, INT, BIGINT), self.moved)
 
     def stored(self, leaf: Stored, wanted: Wanted | None) -> Rows:
-        return Rows(leaf.names, (INT, INT), self.held)
+        return rows_of(leaf.names, (INT, INT), self.held)
 
     def scan(self, leaf: Scan, wanted: Wanted | None) -> Rows:
         if not self.whole:
@@ -43,7 +44,7 @@ class World:
         now = dict(TABLE)
         for id_, value, weight in sorted(self.moved, key=lambda row: row[-1]):
             now = {**now, id_: value} if weight > 0 else {k: v for k, v in now.items() if k != id_}
-        return Rows(leaf.names, (INT, INT), list(now.items()))
+        return rows_of(leaf.names, (INT, INT), list(now.items()))
 
 
 def refreshed(world: World) -> list[tuple[object, ...]]:
@@ -55,7 +56,7 @@ def refreshed(world: World) -> list[tuple[object, ...]]:
     moved = top_change(part, {"scores"})
     assert moved is not None
     net: dict[tuple[object, ...], int] = dict.fromkeys(world.held, 1)
-    for *row, weight in evaluated(moved, world).rows:
+    for *row, weight in values_of(evaluated(moved, world)):
         net[tuple(row)] = net.get(tuple(row), 0) + int(str(weight))
     assert set(net.values()) <= {0, 1}
     return sorted((row for row, weight in net.items() if weight), key=lambda row: -int(str(row[1])))

@@ -225,7 +225,7 @@ def test_a_value_under_a_sum_is_one_entry(few: int, sales: matview.Warehouse, mo
 
     def counted_here(*arguments: Any) -> Any:
         found = changes_of_few(*arguments)
-        entries.append(len(found.rows))
+        entries.append(found.size)
         return found
 
     monkeypatch.setattr(few_rows, "FEW_ROWS", few)

@@ -50,7 +50,7 @@ def test_python_workers_run_the_same_python(spark: SparkSession) -> None:
 def test_a_quarter_of_the_memory_between_one_and_eight(monkeypatch: pytest.MonkeyPatch, memory: int, gib: int) -> None:
     from matview.spark import session
 
-    monkeypatch.setattr(session, "_memory", lambda: memory)
+    monkeypatch.setattr(session, "memory", lambda: memory)
     assert session.driver_memory_gib() == gib
 
 

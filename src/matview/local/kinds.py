@@ -1,18 +1,11 @@
-"""The types of values that Python has as Spark has them, and how they combine.
-
-Whole numbers are int, decimals Decimal, texts and binaries bytes, dates days and times microseconds since 1970.
-Whatever is not here is not computed here.
-"""
+"""The types of values that Arrow has as Spark has them, and how they combine. What is not here is not computed here."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Context, Decimal
 
-Value = int | float | bytes | Decimal | None
-EXACT = Context(prec=120)
-"""No operation on decimals of Spark's 38 digits is rounded."""
+import pyarrow as pa
 
 WIDTHS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
@@ -25,7 +18,7 @@ MOST_DIGITS, LEAST_SCALE = 38, 6
 
 
 class NotLocal(Exception):
-    """Python does not compute this as Spark does, or not for so few: Spark shall."""
+    """The driver does not compute this as Spark does, or not so much of it: Spark shall."""
 
 
 FOR_SPARK = (NotLocal, RecursionError)
@@ -62,33 +55,17 @@ class Kind:
 
     @property
     def is_ordered(self) -> bool:
-        """Python orders its values as Spark does."""
+        """Arrow orders its values as Spark does."""
         return self.name not in ("null", "unknown", "float", "double")
 
     def as_decimal(self) -> Kind:
         """What Spark makes of a whole number beside a decimal."""
         return Kind("decimal", _DIGITS[self.name], 0) if self.is_whole else self
 
-    def checked(self, value: Value) -> Value:
-        """The value, if it is one of this kind; what Spark would do with another, Spark shall."""
-        if value is None:
-            return None
-        if self.is_whole:
-            bound = 1 << (WIDTHS[self.name] - 1)
-            if not -bound <= value < bound:  # type: ignore[operator]
-                raise NotLocal("overflow")
-        elif self.name == "decimal" and value.copy_abs() >= _power(self.precision - self.scale):  # type: ignore[union-attr]
-            raise NotLocal("overflow")
-        return value
-
 
 UNKNOWN = Kind("unknown")
 NULL, BOOLEAN, INT, BIGINT, STRING = Kind("null"), Kind("boolean"), Kind("int"), Kind("bigint"), Kind("string")
 DATE, DOUBLE = Kind("date"), Kind("double")
-
-
-def _power(digits: int) -> Decimal:
-    return Decimal(1).scaleb(digits, EXACT)
 
 
 def kind_of(text: str) -> Kind:
@@ -145,11 +122,31 @@ def summed(kind: Kind) -> Kind:
     return Kind("decimal", min(MOST_DIGITS, kind.precision + 10), kind.scale)
 
 
-NAN = float("nan")
+# in Arrow and in Spark ------------------------------------------------------------------------------------------------
+
+_ARROW = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "null": pa.null(),
+}
 
 
-def normal(value: Value) -> Value:
-    """A value as groups and joins see it: zeros are alike, and so are all that are not numbers."""
-    if type(value) is float:
-        return NAN if value != value else value + 0.0
-    return value
+def arrow_of(kind: Kind) -> pa.DataType:
+    if kind == UNKNOWN:
+        raise NotLocal("a column of which the type is not known here")
+    return pa.decimal128(kind.precision, kind.scale) if kind.name == "decimal" else _ARROW[kind.name]
+
+
+def spark_of(kind: Kind) -> str:
+    """The text of its Spark type."""
+    return f"decimal({kind.precision},{kind.scale})" if kind.name == "decimal" else kind.name

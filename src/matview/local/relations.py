@@ -6,11 +6,12 @@ up, and only small ones read whole. Where that cannot be, or rows become many, N
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import Any, Protocol
+from itertools import chain, repeat
+from typing import Protocol
 
+import pyarrow as pa
 from sqlglot import exp
 
 from matview.algebra.nodes import (
@@ -28,64 +29,73 @@ from matview.algebra.nodes import (
     TopK,
     UnionAll,
     Values,
-    parts,
 )
 from matview.algebra.origins import origins
 from matview.algebra.scalars import columns_in, conjuncts
-from matview.local.aggregates import aggregated
-from matview.local.kinds import Kind, NotLocal, Value, kind_of, normal, widest
-from matview.local.scalars import Row, Scope, scalar, tabulated
-
-MOST_ROWS = 50_000
-"""More rows than these at any place are for Spark."""
-MOST_CHANGED = 20_000
-"""Changes are read here up to so many tuples."""
-MOST_PAIRS = 10 * MOST_ROWS
-"""So are more pairs of rows that a join has to look at."""
-SMALL_TABLE = 1_000
-"""A table of so few rows is read whole."""
+from matview.local.aggregates import Folded, grouped
+from matview.local.batch import Batch, beside
+from matview.local.kinds import Kind, NotLocal, arrow_of, kind_of, widest
+from matview.local.matching import Pairs, alike, all_pairs, equal_pairs, hashable
+from matview.local.reach import MOST_ROWS
+from matview.local.scalars import Scope, converted, scalar
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A bag of rows, and what their columns are."""
+    """A bag of so many rows in columns, and what the columns are."""
 
     names: tuple[str, ...]
     kinds: tuple[Kind, ...]
-    rows: Sequence[Row]
+    columns: tuple[pa.Array, ...]
+    size: int
+    _values: dict[str, pa.Array] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if len(self.rows) > MOST_ROWS:
+        if self.size > MOST_ROWS:
             raise NotLocal("many rows")
+
+    @classmethod
+    def of(cls, names: Sequence[str], kinds: Sequence[Kind], batch: Batch) -> Rows:
+        if batch.size > MOST_ROWS:
+            raise NotLocal("many rows")
+        return cls(tuple(names), tuple(kinds), tuple(map(batch.column, range(len(names)))), batch.size)
 
     @property
     def scope(self) -> Scope:
         return Scope.of(self.names, self.kinds)
 
-    def values(self, name: str) -> frozenset[Value]:
-        return frozenset(key for (key,) in map(self.keyed([name]), self.rows))
+    @property
+    def batch(self) -> Batch:
+        return Batch.of(self.columns, self.size)
 
-    def keyed(self, names: Sequence[str]) -> Callable[[Row], Row]:
-        """What some columns of a row have, as groups and joins see it."""
-        places = [self.names.index(name) for name in names]
-        if not all(self.kinds[place].is_ordered for place in places):
-            return lambda row: tuple([normal(row[place]) for place in places])
-        return _of_places(places)
+    def column(self, name: str) -> pa.Array:
+        return self.columns[self.names.index(name)]
+
+    def kind(self, name: str) -> Kind:
+        return self.kinds[self.names.index(name)]
+
+    def values(self, name: str) -> pa.Array:
+        """Those of a column, each once, as groups and joins see them."""
+        if name not in self._values:
+            self._values[name] = alike(self.column(name)).unique()
+        return self._values[name]
+
+    def taken(self, places: pa.Array) -> Rows:
+        return Rows.of(self.names, self.kinds, self.batch.taken(places))
 
 
-def _of_places(places: Sequence[int]) -> Callable[[Row], Row]:
-    """A row of what a row has in these places."""
-    if len(places) > 1:
-        return itemgetter(*places)
-    return (lambda row: (row[places[0]],)) if places else lambda _: ()
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Wanted:
     """Only rows with one of these values in a column are asked for; others may come along."""
 
     name: str
-    values: frozenset[Value]
+    values: pa.Array
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Wanted) and self.name == other.name and self.values is other.values
+
+    def __hash__(self) -> int:
+        return hash((self.name, id(self.values)))
 
 
 class Reader(Protocol):
@@ -94,41 +104,6 @@ class Reader(Protocol):
     def change(self, leaf: Change) -> Rows: ...
     def scan(self, leaf: Scan, wanted: Wanted | None) -> Rows: ...
     def stored(self, leaf: Stored, wanted: Wanted | None) -> Rows: ...
-
-
-_COMPUTED = (Scan, Change, Stored, Values, Filter, Project, Aggregate, Repeat, TopK, Join, Semi, UnionAll)
-
-
-def may_be_computed(node: Node) -> bool:
-    """Whether all of its operators are among those that are computed here; its expressions may not be."""
-    return all(isinstance(part, _COMPUTED) or (isinstance(part, Outer) and part.kind == "left") for part in parts(node))
-
-
-def is_led(node: Node, sizes: Callable[[str], int]) -> bool:
-    """Whether what is at hand leads to all that is read: no table but a small one is read whole."""
-    known: dict[Node, bool] = {}
-
-    def led(node: Node) -> bool:
-        if node not in known:
-            known[node] = _is_led(node, led, sizes)
-        return known[node]
-
-    return led(node)
-
-
-def _is_led(node: Node, led: Callable[[Node], bool], sizes: Callable[[str], int]) -> bool:
-    match node:
-        case Change() | Values():
-            return True
-        case Scan(name) | Stored(name):
-            return sizes(name) <= SMALL_TABLE
-        case Join(parts):
-            return any(map(led, parts))
-        case Semi(kind, left, right):
-            return led(left) or (kind == "semi" and led(right))
-        case Outer(_, left, _):
-            return led(left)
-    return all(map(led, node.inputs))
 
 
 def evaluated(node: Node, reader: Reader) -> Rows:
@@ -223,8 +198,8 @@ class _Evaluation:
             if not (isinstance(node, Semi) and node.kind == "semi"):
                 raise
             right = self.of(node.right, None)
-            if not right.rows:
-                return Rows(node.left.names, tuple(kind_of(field.type) for field in node.left.fields), ())
+            if not right.size:
+                return _none_of(node.left)
             left = self._looked_up(right, node.left, on)
         else:
             right = self._looked_up(left, node.right, on)
@@ -238,18 +213,27 @@ def _within(node: Node, place: int, wanted: Wanted | None) -> Wanted | None:
     return next((Wanted(name, wanted.values) for at, name in origins(node, wanted.name) if at == place), None)
 
 
-# row by row -----------------------------------------------------------------------------------------------------------
+# one relation ---------------------------------------------------------------------------------------------------------
+
+
+def _none_of(node: Node) -> Rows:
+    kinds = tuple(kind_of(field.type) for field in node.fields)
+    return Rows(node.names, kinds, tuple(pa.array([], arrow_of(kind)) for kind in kinds), 0)
 
 
 def _written_out(node: Values) -> Rows:
+    nobody = Batch.of((), 1)
     cells = [[scalar(cell, Scope({})) for cell in row] for row in node.rows]
     kinds = tuple(widest(kind_of(f.type), *(row[i].kind for row in cells)) for i, f in enumerate(node.fields))
-    return Rows(node.names, kinds, [tuple(cell.of(()) for cell in row) for row in cells])
+    columns = tuple(
+        pa.concat_arrays([pa.array([], arrow_of(kind)), *(row[i].held_as(kind).rows(nobody) for row in cells)])
+        for i, kind in enumerate(kinds)
+    )
+    return Rows(node.names, kinds, columns, len(cells))
 
 
 def _filtered(given: Rows, condition: exp.Expr) -> Rows:
-    holds = scalar(condition, given.scope).of
-    return Rows(given.names, given.kinds, [row for row in given.rows if holds(row)])
+    return Rows.of(given.names, given.kinds, given.batch.where(scalar(condition, given.scope).of))
 
 
 def _all_filtered(given: Rows, conditions: Iterable[exp.Expr]) -> Rows:
@@ -259,64 +243,63 @@ def _all_filtered(given: Rows, conditions: Iterable[exp.Expr]) -> Rows:
 
 
 def _projected(given: Rows, outputs: Sequence[tuple[str, exp.Expr]]) -> Rows:
-    scope = given.scope
+    scope, batch = given.scope, given.batch
     made = [scalar(expression, scope) for _, expression in outputs]
-    columns = tabulated(made, given.rows)
-    rows: list[Row] = list(zip(*columns, strict=True)) if columns else [()] * len(given.rows)
-    return Rows(tuple(name for name, _ in outputs), tuple(one.kind for one in made), rows)
+    columns = tuple(one.rows(batch) for one in made)
+    return Rows(tuple(name for name, _ in outputs), tuple(one.kind for one in made), columns, given.size)
 
 
 def _arranged(given: Rows, names: tuple[str, ...]) -> Rows:
-    if names == given.names:
-        return given
     places = [given.names.index(name) for name in names]
-    return Rows(names, tuple(given.kinds[p] for p in places), list(map(_of_places(places), given.rows)))
+    return Rows(names, tuple(given.kinds[p] for p in places), tuple(given.columns[p] for p in places), given.size)
 
 
 def _union(node: UnionAll, parts: Sequence[Rows]) -> Rows:
     kinds = tuple(widest(*(part.kinds[i] for part in parts)) for i in range(len(node.names)))
     if any(kind.name == "decimal" and any(p.kinds[i] != kind for p in parts) for i, kind in enumerate(kinds)):
         raise NotLocal("a union of different decimals")
-    return Rows(node.names, kinds, [row for part in parts for row in part.rows])
+    columns = tuple(
+        pa.concat_arrays([converted(part.columns[i], arrow_of(kind)) for part in parts]) for i, kind in enumerate(kinds)
+    )
+    return Rows(node.names, kinds, columns, sum(part.size for part in parts))
 
 
 def _repeated(given: Rows, times: str) -> Rows:
-    place = given.names.index(times)
-    names = tuple(name for name in given.names if name != times)
-    kinds = tuple(kind for i, kind in enumerate(given.kinds) if i != place)
-    if sum(max(0, int(row[place] or 0)) for row in given.rows) > MOST_ROWS:
+    kept = tuple(name for name in given.names if name != times)
+    return repeated(_arranged(given, kept), given.column(times))
+
+
+def repeated(given: Rows, times: pa.Array) -> Rows:
+    """Each row so many times; none at all if that is unknown or negative."""
+    counts = times.to_pylist()
+    if all(count == 1 for count in counts):
+        return given
+    counts = [max(0, count or 0) for count in counts]
+    if sum(counts) > MOST_ROWS:
         raise NotLocal("many rows")
-    rows = [(*row[:place], *row[place + 1 :]) for row in given.rows for _ in range(max(0, int(row[place] or 0)))]
-    return Rows(names, kinds, rows)
+    return given.taken(pa.array(chain.from_iterable(map(repeat, range(given.size), counts)), pa.int32()))
 
 
 def _topmost(given: Rows, node: TopK) -> Rows:
     """Sorted by the last of the order first: a sort keeps what was before among equals."""
-    rows = list(given.rows)
+    places = list(range(given.size))
     for one in reversed(node.order):
         found = scalar(one.this, given.scope)
         if not (isinstance(one, exp.Ordered) and found.kind.is_ordered):
             raise NotLocal("an order for Spark to find")
-        values: Callable[[Row], Any] = found.of
-        nulls, there = [row for row in rows if values(row) is None], [row for row in rows if values(row) is not None]
-        there.sort(key=values, reverse=bool(one.args.get("desc")))
-        rows = [*nulls, *there] if one.args.get("nulls_first") else [*there, *nulls]
-    return Rows(given.names, given.kinds, rows[node.offset : node.offset + node.limit])
-
-
-# groups ---------------------------------------------------------------------------------------------------------------
+        values = hashable(found.rows(given.batch))
+        nulls, there = [p for p in places if values[p] is None], [p for p in places if values[p] is not None]
+        there.sort(key=values.__getitem__, reverse=bool(one.args.get("desc")))  # type: ignore[arg-type]
+        places = [*nulls, *there] if one.args.get("nulls_first") else [*there, *nulls]
+    return given.taken(pa.array(places[node.offset : node.offset + node.limit], pa.int32()))
 
 
 def _grouped(given: Rows, keys: Sequence[str], aggregates: Sequence[tuple[str, exp.Expr]]) -> Rows:
-    places = [given.names.index(key) for key in keys]
-    groups: dict[Row, list[Row]] = {} if keys else {(): []}
-    for key, row in zip(map(given.keyed(keys), given.rows), given.rows, strict=True):
-        groups.setdefault(key, []).append(row)
-    scope = given.scope
-    made = [aggregated(expression, scope) for _, expression in aggregates]
-    rows = [(*key, *(one.of(members) for one in made)) for key, members in groups.items()]
-    names = (*keys, *(name for name, _ in aggregates))
-    return Rows(names, (*(given.kinds[p] for p in places), *(one.kind for one in made)), rows)
+    folded = [Folded.of(expression, given.scope) for _, expression in aggregates]
+    columns = grouped(given.batch, [given.column(key) for key in keys], folded)
+    kinds = (*map(given.kind, keys), *(one.outer.kind for one in folded))
+    size = len(columns[0]) if columns else 1
+    return Rows((*keys, *(name for name, _ in aggregates)), kinds, tuple(columns), size)
 
 
 # two relations --------------------------------------------------------------------------------------------------------
@@ -336,67 +319,43 @@ def _equated(condition: exp.Expr, here: Sequence[str], there: Sequence[str]) -> 
     return (other.name, one.name) if other.name in here and one.name in there else None
 
 
-@dataclass(frozen=True)
-class _Match:
-    """Which rows of the right meet a row of the left."""
+def _met(left: Rows, right: Rows, on: Sequence[exp.Expr]) -> Pairs:
+    """By the values of equal columns first; what else there is to hold is then looked at."""
+    scope = Scope.of((*left.names, *right.names), (*left.kinds, *right.kinds))
+    tests = [scalar(condition, scope) for condition in on]  # what cannot be compared is not, rows or no rows
+    equated = [_equated(condition, left.names, right.names) for condition in on]
+    found = _equal(left, right, [(p, c) for p, c in zip(equated, on, strict=True) if p is not None])
+    for pair, test in zip(equated, tests, strict=True):
+        if pair is None:
+            found = found.where(test.rows(_beside(left, right, found)))
+    return found
 
-    left: Rows
-    right: Rows
-    on: Sequence[exp.Expr]
 
-    def __post_init__(self) -> None:
-        """What is compared must be of kinds that can be, whether there are rows or not."""
-        for condition in self.on:
-            scalar(condition, self._scope)
+def _equal(left: Rows, right: Rows, pairs: Sequence[tuple[Pair, exp.Expr]]) -> Pairs:
+    if not pairs:
+        return all_pairs(left.size, right.size)
+    kinds = [arrow_of(widest(left.kind(one), right.kind(other))) for (one, other), _ in pairs]
+    mine = [converted(left.column(p[0]), kind) for (p, _), kind in zip(pairs, kinds, strict=True)]
+    theirs = [converted(right.column(p[1]), kind) for (p, _), kind in zip(pairs, kinds, strict=True)]
+    return equal_pairs(mine, theirs, [isinstance(c, exp.EQ) for _, c in pairs])
 
-    @property
-    def _scope(self) -> Scope:
-        return Scope.of((*self.left.names, *self.right.names), (*self.left.kinds, *self.right.kinds))
 
-    def finder(self) -> Callable[[Row], list[Row]]:
-        """By the values of equal columns first; what else there is to hold is then looked at."""
-        pairs = [(p, c) for c in self.on if (p := _equated(c, self.left.names, self.right.names)) is not None]
-        mine = self.left.keyed([pair[0] for pair, _ in pairs])
-        theirs = self.right.keyed([pair[1] for pair, _ in pairs])
-        needed = [place for place, (_, condition) in enumerate(pairs) if isinstance(condition, exp.EQ)]
-        known: dict[Row, list[Row]] = {}
-        for key, row in zip(map(theirs, self.right.rows), self.right.rows, strict=True):
-            known.setdefault(key, []).append(row)
-        looked_up = {id(condition) for _, condition in pairs}
-        holds = [scalar(condition, self._scope).of for condition in self.on if id(condition) not in looked_up]
+def _beside(left: Rows, right: Rows, found: Pairs) -> Batch:
+    return beside(len(found.here), (left.columns, found.here), (right.columns, found.there))
 
-        looked_at = 0
 
-        def found(row: Row) -> list[Row]:
-            nonlocal looked_at
-            wanted = mine(row)
-            if None in wanted and any(wanted[place] is None for place in needed):
-                return []
-            near = known.get(wanted, [])
-            looked_at += len(near)
-            if looked_at > MOST_PAIRS:
-                raise NotLocal("many pairs of rows")
-            return [other for other in near if all(hold((*row, *other)) for hold in holds)] if holds else near
-
-        return found
+def _together(left: Rows, right: Rows, found: Pairs) -> Rows:
+    return Rows.of((*left.names, *right.names), (*left.kinds, *right.kinds), _beside(left, right, found))
 
 
 def _joined(left: Rows, right: Rows, on: Sequence[exp.Expr]) -> Rows:
-    found = _Match(left, right, on).finder()
-    rows: list[Row] = []
-    for row in left.rows:
-        rows += [(*row, *other) for other in found(row)]
-        if len(rows) > MOST_ROWS:
-            raise NotLocal("many rows")
-    return Rows((*left.names, *right.names), (*left.kinds, *right.kinds), rows)
-
-
-def _semi(left: Rows, right: Rows, on: Sequence[exp.Expr], kind: str) -> Rows:
-    found, meets = _Match(left, right, on).finder(), kind == "semi"
-    return Rows(left.names, left.kinds, [row for row in left.rows if bool(found(row)) is meets])
+    return _together(left, right, _met(left, right, on))
 
 
 def _outer(left: Rows, right: Rows, on: Sequence[exp.Expr]) -> Rows:
-    found, nobody = _Match(left, right, on).finder(), [(None,) * len(right.names)]
-    rows: list[Row] = [(*row, *other) for row in left.rows for other in found(row) or nobody]
-    return Rows((*left.names, *right.names), (*left.kinds, *right.kinds), rows)
+    return _together(left, right, _met(left, right, on).and_others(left.size))
+
+
+def _semi(left: Rows, right: Rows, on: Sequence[exp.Expr], kind: str) -> Rows:
+    found = _met(left, right, on)
+    return left.taken(found.here.unique() if kind == "semi" else found.others(left.size))

@@ -1,4 +1,5 @@
-"""Scalar expressions as functions of a row: those that Python computes as Spark does, under its ANSI rules.
+"""Scalar expressions as functions of rows, a column at a time: those that Arrow computes as Spark does, under its ANSI
+rules.
 
 What could overflow, round or fail raises NotLocal when it would, so that Spark does it, or says why not.
 """
@@ -7,21 +8,21 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
-from operator import itemgetter
-from typing import Any
+from functools import lru_cache, reduce
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
+from matview.local.batch import Batch, Datum, Function, kernel, whole
 from matview.local.kinds import (
     BIGINT,
     BOOLEAN,
     DATE,
     DOUBLE,
-    EXACT,
     INT,
     NULL,
     STRING,
@@ -29,37 +30,52 @@ from matview.local.kinds import (
     WIDTHS,
     Kind,
     NotLocal,
-    Value,
     adjusted,
+    arrow_of,
     kind_of,
-    normal,
     widest,
 )
 
-Row = Sequence[Value]
-Function = Callable[[Row], Value]
 Name = tuple[str, ...]
 """A column's name, and before it that of its relation, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """What an expression is of each row."""
+    """What an expression is of rows; `constant` if it is the same of all of them, and known."""
 
     kind: Kind
     of: Function
+    constant: pa.Scalar | None = None
 
-    @property
-    def is_moved(self) -> bool:
-        """It is a column, and nothing is computed."""
-        return isinstance(self.of, itemgetter)
+    @classmethod
+    def always(cls, kind: Kind, value: pa.Scalar) -> Scalar:
+        return cls(kind, lambda _: value, value)
+
+    @classmethod
+    def written(cls, kind: Kind, value: object) -> Scalar:
+        return cls.always(kind, pa.scalar(value, arrow_of(kind)))
+
+    def rows(self, batch: Batch) -> pa.Array:
+        """A value for each row."""
+        return whole(self.of(batch), batch.size)
+
+    def held_as(self, kind: Kind) -> Scalar:
+        """The same in a kind that has all its values, or says so when it has not."""
+        if kind in (self.kind, UNKNOWN):
+            return self
+        to = arrow_of(kind)
+        if self.constant is not None:
+            return Scalar.always(kind, converted(self.constant, to))
+        of = self.of
+        return Scalar(kind, lambda batch: converted(of(batch), to))
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where the columns are in a row, and of which kind they are.
+    """Where the columns are in a batch, and of which kind they are.
 
-    `tests` has the conditions of CASE that were met so far, where many expressions of one row have them in common.
+    `tests` has the conditions of CASE that were met so far, where many expressions of one batch have them in common.
     """
 
     columns: Mapping[Name, tuple[int, Kind]]
@@ -74,20 +90,7 @@ class Scope:
         if name not in self.columns:
             raise NotLocal(f"no column {name}")
         place, kind = self.columns[name]
-        return Scalar(kind, itemgetter(place))
-
-
-def tabulated(made: Sequence[Scalar], rows: Sequence[Row]) -> list[Sequence[Value]]:
-    """What each of them is of the rows, column by column. What is only moved is moved as a column, which is many times
-    faster; what is computed is computed row by row, so that conditions in common are looked at once."""
-    others = [one.of for one in made if not one.is_moved]
-    computed: list[list[Value]] = [[] for _ in others]
-    adding = [(of, column.append) for of, column in zip(others, computed, strict=True)]
-    for row in rows if adding else ():
-        for of, add in adding:
-            add(of(row))
-    waiting = iter(computed)
-    return [list(map(one.of, rows)) if one.is_moved else next(waiting) for one in made]
+        return Scalar(kind, lambda batch: batch.column(place))
 
 
 def scalar(expression: exp.Expr, scope: Scope) -> Scalar:
@@ -120,28 +123,25 @@ def scalar(expression: exp.Expr, scope: Scope) -> Scalar:
 def _constant(expression: exp.Expr) -> Scalar:
     match expression:
         case exp.Null():
-            return Scalar(NULL, lambda _: None)
+            return Scalar.written(NULL, None)
         case exp.Boolean():
-            truth = bool(expression.this)
-            return Scalar(BOOLEAN, lambda _: truth)
+            return Scalar.written(BOOLEAN, bool(expression.this))
         case exp.Literal(this=text) if expression.is_string:
-            told = str(text).encode()
-            return Scalar(STRING, lambda _: told)
+            return Scalar.written(STRING, str(text))
     return _number(str(expression.this))
 
 
 def _number(text: str, sign: int = 1) -> Scalar:
     """A number that is written out, with its sign."""
     if text.isdigit():
-        whole = sign * int(text)
-        kind = INT if -(1 << 31) <= whole < 1 << 31 else BIGINT
-        kind.checked(whole)
-        return Scalar(kind, lambda _: whole)
+        value = sign * int(text)
+        if not -(1 << 63) <= value < 1 << 63:
+            raise NotLocal("a number of many digits")
+        return Scalar.written(INT if -(1 << 31) <= value < 1 << 31 else BIGINT, value)
     if set(text) <= set("0123456789."):
-        value = Decimal(text if sign > 0 else f"-{text}")
         scale = len(text.partition(".")[2])
         digits = max(scale, len(text.replace(".", "").lstrip("0")), 1)
-        return Scalar(Kind("decimal", digits, scale), lambda _: value)
+        return Scalar.written(Kind("decimal", digits, scale), Decimal(text if sign > 0 else f"-{text}"))
     raise NotLocal(f"the number {text}")
 
 
@@ -160,52 +160,57 @@ def _cast(expression: exp.Cast, scope: Scope) -> Scalar:
     if target == DATE and isinstance(expression.this, exp.Literal) and expression.this.is_string:
         return _date(str(expression.this.this))
     given = scalar(expression.this, scope)
-    if given.kind == target:
-        return given
-    if given.kind == NULL:
-        return Scalar(target, lambda _: None)
-    return Scalar(target, _converted(given, target))
+    if not _is_converted(given.kind, target):
+        raise NotLocal(f"a cast of {given.kind.name} to {target.name}")
+    return given.held_as(target)
 
 
 def _date(text: str) -> Scalar:
     """One that is written in full: Python takes other spellings than Spark does."""
     try:
-        days = (dt.date.fromisoformat(text) - dt.date(1970, 1, 1)).days if _DATE.fullmatch(text) else None
+        if _DATE.fullmatch(text):
+            return Scalar.written(DATE, dt.date.fromisoformat(text))
     except ValueError:
-        days = None
-    if days is None:
-        raise NotLocal(f"the date {text}")
-    return Scalar(DATE, lambda _: days)
+        pass  # no such day
+    raise NotLocal(f"the date {text}")
 
 
-def _converted(given: Scalar, target: Kind) -> Function:
-    of = given.of
-    if target.is_whole and given.kind.is_whole:
-        return lambda row: target.checked(of(row))
-    if target.name == "decimal" and given.kind.is_exact and given.kind.scale <= target.scale:
-        return lambda row: target.checked(_decimal(of(row)))
-    if target == DOUBLE and given.kind.is_whole:
-        return lambda row: None if (value := of(row)) is None else float(value)
-    raise NotLocal(f"a cast of {given.kind.name} to {target.name}")
-
-
-def _decimal(value: Value) -> Value:
-    return value if value is None or isinstance(value, Decimal) else Decimal(int(value))
+def _is_converted(given: Kind, target: Kind) -> bool:
+    """Whether a cast leaves values as they are, or says that it cannot."""
+    if given in (target, NULL):
+        return True
+    if target.is_whole or target == DOUBLE:
+        return given.is_whole
+    return target.name == "decimal" and given.is_exact and given.scale <= target.scale
 
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MOST_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
+
+
+def converted(datum: Datum, to: pa.DataType) -> Datum:
+    """The same values in another type; NotLocal if it has not all of them."""
+    if datum.type == to:
+        return datum
+    digits = _MOST_DIGITS.get(datum.type)
+    if digits is not None and pa.types.is_decimal(to) and to.precision - to.scale < digits:
+        roomy = pa.decimal256(digits + to.scale, to.scale)
+        datum = kernel("cast", datum, options=pc.CastOptions.safe(roomy))
+    return kernel("cast", datum, options=pc.CastOptions.safe(to))
 
 
 # conditions -----------------------------------------------------------------------------------------------------------
 
-_COMPARED: dict[type[exp.Expr], Callable[[Value, Value], bool]] = {
-    exp.EQ: lambda a, b: a == b,
-    exp.NEQ: lambda a, b: a != b,
-    exp.LT: lambda a, b: a < b,  # type: ignore[operator]
-    exp.LTE: lambda a, b: a <= b,  # type: ignore[operator]
-    exp.GT: lambda a, b: a > b,  # type: ignore[operator]
-    exp.GTE: lambda a, b: a >= b,  # type: ignore[operator]
+_COMPARED: dict[type[exp.Expr], str] = {
+    exp.EQ: "equal",
+    exp.NEQ: "not_equal",
+    exp.LT: "less",
+    exp.LTE: "less_equal",
+    exp.GT: "greater",
+    exp.GTE: "greater_equal",
 }
+_NEITHER = pa.scalar(None, pa.bool_())
+_FALSE, _ZERO = pa.scalar(False), pa.scalar(0.0)
 
 
 def _condition(expression: exp.Expr, scope: Scope) -> Scalar:
@@ -214,15 +219,15 @@ def _condition(expression: exp.Expr, scope: Scope) -> Scalar:
             return _connected(expression, scope)
         case exp.Not():
             inner = _truth(expression.this, scope)
-            return Scalar(BOOLEAN, lambda row: None if (value := inner(row)) is None else not value)
+            return Scalar(BOOLEAN, lambda batch: kernel("invert", inner(batch)))
         case exp.Is() if isinstance(expression.expression, exp.Null):
             of = scalar(expression.this, scope).of
-            return Scalar(BOOLEAN, lambda row: of(row) is None)
+            return Scalar(BOOLEAN, lambda batch: kernel("is_null", of(batch)))
         case exp.NullSafeEQ():
-            left, right, _ = _pair(expression, scope)
-            return Scalar(BOOLEAN, lambda row: _same(left(row), right(row)))
+            left, right, kind = _pair(expression, scope)
+            return Scalar(BOOLEAN, lambda batch: _same(left(batch), right(batch), kind))
         case exp.In() if expression.expressions and not expression.args.get("query"):
-            return _any([_comparison(_equal(expression.this, one), scope).of for one in expression.expressions])
+            return _listed(expression, scope)
         case exp.Between():
             low, high = expression.args["low"].copy(), expression.args["high"].copy()
             least = exp.GTE(this=expression.this.copy(), expression=low)
@@ -232,68 +237,91 @@ def _condition(expression: exp.Expr, scope: Scope) -> Scalar:
     raise NotLocal(f"{type(expression).__name__} is for Spark to compute")
 
 
+def _listed(expression: exp.In, scope: Scope) -> Scalar:
+    """Constants are looked up among one another; other values are compared one by one."""
+    given, listed = scalar(expression.this, scope), [scalar(one, scope) for one in expression.expressions]
+    kind = widest(given.kind, *(one.kind for one in listed))
+    constants = [one.held_as(kind).constant for one in listed if one.constant is not None]
+    if len(constants) < len(listed) or not kind.is_ordered:
+        return _any([_comparison(_equal(expression.this, one), scope).of for one in expression.expressions])
+    there = [constant for constant in constants if constant is not None and constant.is_valid]
+    values = pa.concat_arrays([pa.array([], arrow_of(kind)), *(pa.repeat(constant, 1) for constant in there)])
+    of, is_sure = given.held_as(kind).of, len(there) == len(listed)
+
+    def found(batch: Batch) -> Datum:
+        """Not among them is false; it is unknown if a null is among them, and so is whether a null is."""
+        held = whole(of(batch), batch.size)
+        among = kernel("is_in", held, options=pc.SetLookupOptions(values))
+        known = kernel("is_valid", held) if is_sure else among
+        return kernel("if_else", known, among, _NEITHER)
+
+    return Scalar(BOOLEAN, found)
+
+
 def _equal(one: exp.Expr, other: exp.Expr) -> exp.EQ:
     return exp.EQ(this=one.copy(), expression=other.copy())
 
 
-def _same(one: Value, other: Value) -> bool:
-    one, other = normal(one), normal(other)
-    return one is other or one == other
-
-
 def _comparison(expression: exp.Expr, scope: Scope) -> Scalar:
-    left, right, ordered = _pair(expression, scope)
-    if not ordered and not isinstance(expression, exp.EQ):
+    left, right, kind = _pair(expression, scope)
+    name = _COMPARED[type(expression)]
+    if kind == NULL:
+        return Scalar.always(BOOLEAN, _NEITHER)
+    if kind.is_ordered:
+        return Scalar(BOOLEAN, lambda batch: kernel(name, left(batch), right(batch)))
+    if not isinstance(expression, exp.EQ):
         raise NotLocal("an order of floating numbers")
-    compared = _COMPARED[type(expression)] if ordered else _same
-
-    def of(row: Row) -> Value:
-        one, other = left(row), right(row)
-        return None if one is None or other is None else compared(one, other)
-
-    return Scalar(BOOLEAN, of)
+    return Scalar(BOOLEAN, lambda batch: equal(left(batch), right(batch), kind))
 
 
-def _pair(expression: exp.Expr, scope: Scope) -> tuple[Function, Function, bool]:
-    """Two values of one kind, and whether Python orders them as Spark does."""
+def equal(one: Datum, other: Datum, kind: Kind) -> Datum:
+    """Numbers that are none are alike."""
+    found = kernel("equal", one, other)
+    if not kind.is_floating:
+        return found
+    return kernel("or_kleene", found, kernel("and_kleene", kernel("is_nan", one), kernel("is_nan", other)))
+
+
+def _same(one: Datum, other: Datum, kind: Kind) -> Datum:
+    """Equal, or both null."""
+    nulls = kernel("and", kernel("is_null", one), kernel("is_null", other))
+    return nulls if kind == NULL else kernel("or", nulls, kernel("coalesce", equal(one, other, kind), _FALSE))
+
+
+def same(one: pa.Array, other: pa.Array, kind: Kind) -> pa.Array:
+    """Which rows have the same on either side: equal, or both null."""
+    return whole(_same(one, other, kind), len(one))
+
+
+def _pair(expression: exp.Expr, scope: Scope) -> tuple[Function, Function, Kind]:
+    """Two values of one kind."""
     left, right = scalar(expression.args["this"], scope), scalar(expression.args["expression"], scope)
     kind = widest(left.kind, right.kind)
-    return left.of, right.of, kind.is_ordered or kind == NULL
+    return left.held_as(kind).of, right.held_as(kind).of, kind
 
 
 def _truth(expression: exp.Expr, scope: Scope) -> Function:
     found = scalar(expression, scope)
     if found.kind not in (BOOLEAN, NULL):
         raise NotLocal("a condition that is none")
-    return found.of
+    return found.held_as(BOOLEAN).of
 
 
 def _connected(expression: exp.And | exp.Or, scope: Scope) -> Scalar:
     """Three-valued: false decides AND, true decides OR."""
     parts = [_truth(part, scope) for part in expression.flatten()]
-    return _any(parts, decides=isinstance(expression, exp.Or))
+    return _any(parts, "or_kleene" if isinstance(expression, exp.Or) else "and_kleene")
 
 
-def _any(parts: Sequence[Function], *, decides: bool = True) -> Scalar:
-    """The first part that decides does; otherwise it is null if one of them is."""
-
-    def of(row: Row) -> Value:
-        known = True
-        for part in parts:
-            value = part(row)
-            if value is decides:
-                return decides
-            known = known and value is not None
-        return not decides if known else None
-
-    return Scalar(BOOLEAN, of)
+def _any(parts: Sequence[Function], name: str = "or_kleene") -> Scalar:
+    return Scalar(BOOLEAN, lambda batch: reduce(lambda a, b: kernel(name, a, b), [part(batch) for part in parts]))
 
 
 # choices --------------------------------------------------------------------------------------------------------------
 
 
 def _case(expression: exp.Case | exp.If, scope: Scope) -> Scalar:
-    """Branches that Python cannot compute are left to Spark only if a row takes them."""
+    """Branches that are not computed here are left to Spark only if a row takes them."""
     whens = expression.args["ifs"] if isinstance(expression, exp.Case) else [expression]
     otherwise = expression.args.get("default" if isinstance(expression, exp.Case) else "false")
     subject = expression.this if isinstance(expression, exp.Case) else None
@@ -301,38 +329,31 @@ def _case(expression: exp.Case | exp.If, scope: Scope) -> Scalar:
     branches = [_branch(w.args["true"], scope) for w in whens] + [_branch(otherwise or exp.null(), scope)]
     kinds = [branch.kind for branch in branches]
     kind = UNKNOWN if UNKNOWN in kinds else widest(*kinds)
-    chosen = [_as(branch, kind) for branch in branches]
+    chosen = [branch.held_as(kind).of for branch in branches]
 
-    def of(row: Row) -> Value:
-        for test, branch in zip(tests, chosen, strict=False):
-            if test(row):
-                return branch(row)
-        return chosen[-1](row)
+    def of(batch: Batch, place: int = 0) -> Datum:
+        if place == len(tests):
+            return chosen[-1](batch)
+        parted = batch.parted(tests[place])
+        if parted.no is None:
+            return chosen[place](batch)
+        if parted.yes is None:
+            return of(batch, place + 1)
+        yes, no = whole(chosen[place](parted.yes), parted.yes.size), whole(of(parted.no, place + 1), parted.no.size)
+        if yes.type != no.type:
+            raise NotLocal("branches of types that are not known")
+        return pa.concat_arrays([yes, no]).take(parted.order)
 
     return Scalar(kind, of)
 
 
 def _test(expression: exp.Expr, scope: Scope) -> Function:
-    """Computed once for each row, if the scope says so."""
+    """The same function for the same condition, if the scope says so: rows are parted by it once."""
     if scope.tests is None:
         return _truth(expression, scope)
     if expression not in scope.tests:
-        scope.tests[expression] = _once(_truth(expression, scope))
+        scope.tests[expression] = _truth(expression, scope)
     return scope.tests[expression]
-
-
-def _once(function: Function) -> Function:
-    """The same for a row that is asked about again at once; threads do not disturb one another."""
-    last: tuple[Row | None, Value] = (None, None)
-
-    def of(row: Row) -> Value:
-        nonlocal last
-        known = last
-        if row is not known[0]:
-            known = last = row, function(row)
-        return known[1]
-
-    return of
 
 
 def _branch(expression: exp.Expr, scope: Scope) -> Scalar:
@@ -341,36 +362,28 @@ def _branch(expression: exp.Expr, scope: Scope) -> Scalar:
     except NotLocal as why:
         reason = str(why)
 
-    def of(_: Row) -> Value:
-        raise NotLocal(reason)
+    def of(batch: Batch) -> Datum:
+        if batch.size:
+            raise NotLocal(reason)
+        return pa.nulls(0)
 
     return Scalar(UNKNOWN, of)
 
 
-def _as(branch: Scalar, kind: Kind) -> Function:
-    """A value in a wider kind of numbers."""
-    of = branch.of
-    return (lambda row: _decimal(of(row))) if kind.name == "decimal" and branch.kind.is_whole else of
-
-
 def _one_of(expression: exp.Expr, scope: Scope) -> Scalar:
     if isinstance(expression, exp.Nullif):
-        equal = _equal(expression.this, expression.expression)
-        return scalar(exp.Case(ifs=[exp.If(this=equal, true=exp.null())], default=expression.this.copy()), scope)
+        met = _equal(expression.this, expression.expression)
+        return scalar(exp.Case(ifs=[exp.If(this=met, true=exp.null())], default=expression.this.copy()), scope)
     given = [scalar(one, scope) for one in (expression.this, *expression.expressions)]
     kind = widest(*(one.kind for one in given))
-    values = [_as(one, kind) for one in given]
+    values = [one.held_as(kind).of for one in given]
     if isinstance(expression, exp.Coalesce):
-        return Scalar(kind, lambda row: next((v for of in values if (v := of(row)) is not None), None))
+        return Scalar(kind, lambda batch: kernel("coalesce", *(of(batch) for of in values)))
     if not kind.is_ordered:
         raise NotLocal("an order of floating numbers")
-    best = min if isinstance(expression, exp.Least) else max
-
-    def extreme(row: Row) -> Value:
-        there = [v for of in values if (v := of(row)) is not None]
-        return best(there) if there else None
-
-    return Scalar(kind, extreme)
+    name = "min_element_wise" if isinstance(expression, exp.Least) else "max_element_wise"
+    options = pc.ElementWiseAggregateOptions(skip_nulls=True)
+    return Scalar(kind, lambda batch: kernel(name, *(of(batch) for of in values), options=options))
 
 
 # arithmetic -----------------------------------------------------------------------------------------------------------
@@ -381,8 +394,8 @@ def _arithmetic(expression: exp.Expr, scope: Scope) -> Scalar:
         given = scalar(expression.this, scope)
         if not given.kind.is_exact:
             raise NotLocal("floating numbers")
-        of, kind, change = given.of, given.kind, _absolute if isinstance(expression, exp.Abs) else _negative
-        return Scalar(kind, lambda row: None if (v := of(row)) is None else kind.checked(change(v)))
+        of, name = given.of, "abs_checked" if isinstance(expression, exp.Abs) else "negate_checked"
+        return Scalar(given.kind, lambda batch: kernel(name, of(batch)))
     sides = expression.args["this"], expression.args["expression"]
     left, right = (_numbers(side, scope) for side in sides)
     if any(map(_is_suffixed, sides)) and "decimal" in (left.kind.name, right.kind.name):
@@ -392,21 +405,13 @@ def _arithmetic(expression: exp.Expr, scope: Scope) -> Scalar:
     return _combined(type(expression), left, right)
 
 
-def _negative(value: Value) -> Value:
-    return value.copy_negate() if isinstance(value, Decimal) else -value  # type: ignore[operator]
-
-
-def _absolute(value: Value) -> Value:
-    return value.copy_abs() if isinstance(value, Decimal) else abs(value)  # type: ignore[arg-type]
-
-
 def _numbers(expression: exp.Expr, scope: Scope) -> Scalar:
     """A number; a whole one that is written out has as many digits as it has."""
     found = scalar(expression, scope)
     inner = expression.unnest()
     inner = inner.this if isinstance(inner, exp.Neg) else inner  # -7 is written out, -(7) is not
     if isinstance(inner, exp.Literal) and found.kind.is_whole:
-        return Scalar(Kind(found.kind.name, len(str(inner.this).lstrip("0")) or 1), found.of)
+        return Scalar(Kind(found.kind.name, len(str(inner.this).lstrip("0")) or 1), found.of, constant=found.constant)
     return found
 
 
@@ -420,28 +425,32 @@ def _is_suffixed(expression: exp.Expr) -> bool:
     return isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal)
 
 
-_WHOLE: dict[type[exp.Expr], Callable[[Any, Any], int]] = {
-    exp.Add: lambda a, b: a + b,
-    exp.Sub: lambda a, b: a - b,
-    exp.Mul: lambda a, b: a * b,
-}
-_EXACT: dict[type[exp.Expr], Callable[[Any, Any], Decimal]] = {
-    exp.Add: EXACT.add,
-    exp.Sub: EXACT.subtract,
-    exp.Mul: EXACT.multiply,
-}
+_CHECKED: dict[type[exp.Expr], str] = {exp.Add: "add_checked", exp.Sub: "subtract_checked", exp.Mul: "multiply_checked"}
 
 
 def _combined(operator: type[exp.Expr], left: Scalar, right: Scalar) -> Scalar:
     if not (left.kind.is_exact and right.kind.is_exact):
         raise NotLocal("arithmetic of other than exact numbers")
+    name = _CHECKED[operator]
     if left.kind.is_whole and right.kind.is_whole:
         kind = max(_plain(left.kind), _plain(right.kind), key=lambda k: WIDTHS[k.name])
-        whole = _WHOLE[operator]
-        return _over_both(kind, left.of, right.of, lambda a, b: kind.checked(whole(a, b)))
+        return _over_both(kind, left.held_as(kind), right.held_as(kind), name)
     one, other = _beside_decimal(left.kind), _beside_decimal(right.kind)
-    exact, kind = _EXACT[operator], _product(one, other) if operator is exp.Mul else _sum(one, other)
-    return _over_both(kind, left.of, right.of, lambda a, b: kind.checked(exact(_decimal(a), _decimal(b))))
+    kind = _product(one, other) if operator is exp.Mul else _sum(one, other)
+    a, b = left.held_as(one), right.held_as(other)
+    if one.precision + other.precision >= pa.decimal128(38).precision:  # Arrow has no room for what might come of them
+        return _over_both(kind, _roomy(a), _roomy(b), name)
+    return _over_both(kind, a, b, name)
+
+
+def _roomy(given: Scalar) -> Scalar:
+    of, kind = given.of, pa.decimal256(given.kind.precision, given.kind.scale)
+    return Scalar(given.kind, lambda batch: converted(of(batch), kind))
+
+
+def _over_both(kind: Kind, left: Scalar, right: Scalar, name: str) -> Scalar:
+    one, other, to = left.of, right.of, arrow_of(kind)
+    return Scalar(kind, lambda batch: converted(kernel(name, one(batch), other(batch)), to))
 
 
 def _beside_decimal(kind: Kind) -> Kind:
@@ -462,20 +471,12 @@ def _quotient(left: Scalar, right: Scalar) -> Scalar:
     """Of a double and a number: what decimals would be rounded to, Spark knows."""
     if left.kind != DOUBLE or not (right.kind.is_whole or right.kind == DOUBLE):
         raise NotLocal("a quotient that is rounded")
+    upper, lower = left.of, right.held_as(DOUBLE).of
 
-    def divided(a: Value, b: Value) -> Value:
-        if not b:
+    def divided(batch: Batch) -> Datum:
+        a, b = whole(upper(batch), batch.size), whole(lower(batch), batch.size)
+        if pc.any(kernel("and_kleene", kernel("equal", b, _ZERO), kernel("is_valid", a))).as_py():
             raise NotLocal("a division by nothing")
-        return float(a) / float(b)  # type: ignore[arg-type]
+        return kernel("divide", a, b)
 
-    return _over_both(DOUBLE, left.of, right.of, divided)
-
-
-def _over_both(kind: Kind, left: Function, right: Function, made: Callable[[Value, Value], Value]) -> Scalar:
-    """Null if either is."""
-
-    def of(row: Row) -> Value:
-        one, other = left(row), right(row)
-        return None if one is None or other is None else made(one, other)
-
-    return Scalar(kind, of)
+    return Scalar(DOUBLE, divided)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from matview.local.relations import MOST_CHANGED, is_led, may_be_computed
+from matview.local.reach import MOST_CHANGED, is_led, may_be_computed
 from matview.plan import strategies
 from matview.plan.cost import AT_HAND, LOOKUP, READ, REBUILD, REWRITE, SCAN, WRITE, WRITE_AT_HAND, Estimates, TableFacts
 from matview.plan.definition import Part

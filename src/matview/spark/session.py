@@ -16,6 +16,7 @@ from pathlib import Path
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from matview.machine import GIB, cores, memory
 from matview.spark.archive import archive_options
 from matview.spark.cache import cache_dir
 from matview.spark.java import find_java, shim_home
@@ -28,7 +29,6 @@ ADAPTIVE = "spark.sql.adaptive.enabled"
 CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
 OWN = "spark.matview.own"  # a session that was made here, and may be tuned
 _ELSEWHERE = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_GATEWAY_PORT")  # Connect, or under spark-submit
-_GIB = 1 << 30
 _starting = threading.Lock()
 _turning = threading.Lock()
 
@@ -113,23 +113,9 @@ def local_settings(java_options: list[str]) -> dict[str, str]:
     }
 
 
-def cores() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def driver_memory_gib() -> int:
     """A quarter of the memory there is, between 1 and 8 GiB."""
-    return max(1, min(8, _memory() // 4 // _GIB))
-
-
-def _memory() -> int:
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-    except OSError:
-        return total
-    return min(total, int(limit)) if limit.isdigit() else total
+    return max(1, min(8, memory() // 4 // GIB))
 
 
 @contextmanager

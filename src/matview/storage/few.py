@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import types as t
 
-from matview.local.relations import MOST_CHANGED
 from matview.storage.files import Files
 from matview.storage.floats import arrow_options
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL
 
-FEW_ROWS = MOST_CHANGED
+FEW_ROWS = 20_000
+"""So many can stand in one of Spark's plans; Arrow takes more of them, where Spark has no part in it."""
 _ARROW: dict[type[t.DataType], pa.DataType] = {
     t.ByteType: pa.int8(),
     t.ShortType: pa.int16(),
@@ -60,10 +60,13 @@ def arrow_schema(struct: t.StructType) -> pa.Schema | None:
     return None if any(kind is None for _, kind in kinds) else pa.schema(kinds)
 
 
-def read_few(files: Files, data: Sequence[DataFile], struct: t.StructType) -> pa.Table | None:
-    """The tuples of the files; None if they are not few, or of types that do not travel. A missing column is null."""
+def read_few(files: Files, data: Sequence[DataFile], struct: t.StructType, limit: int | None = None) -> pa.Table | None:
+    """The tuples of the files; None if they are more than a limit, or not few, or of types that do not travel.
+
+    A missing column is null.
+    """
     schema = arrow_schema(struct)
-    if schema is None or not are_few(sum(f.rows for f in data)):
+    if schema is None or sum(f.rows for f in data) > (most() if limit is None else limit):
         return None
     tables = [shaped(files.read(file.path, schema.names), schema, file.rows) for file in data]
     return pa.concat_tables(tables) if tables else schema.empty_table()
@@ -82,16 +85,6 @@ def write_few(files: Files, directory: str, level: Level, tuples: pa.Table) -> N
     """One file, as Spark would write it but for its own notes."""
     with files.output(f"{directory}/{LEVEL}={level.value}/part-0.parquet") as stream:
         pq.write_table(tuples, stream, **AS_SPARK_DOES, **arrow_options(tuples.schema))
-
-
-def hashable(column: pa.ChunkedArray) -> list[object]:
-    """Values that Python tells apart as Spark does: nulls are alike, and so are all that are not numbers."""
-    if pa.types.is_temporal(column.type):
-        column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
-    elif pa.types.is_string(column.type):
-        column = column.cast(pa.binary())
-    values: list[object] = column.to_pylist()
-    return ["NaN" if v != v else v for v in values] if pa.types.is_floating(column.type) else values
 
 
 def distinct_values(*columns: pa.ChunkedArray) -> frozenset[Any] | None:

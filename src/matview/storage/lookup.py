@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from matview.local.reach import MOST_CHANGED
 from matview.remembered import cached_property
 from matview.storage.few import arrow_schema, arrow_type, read_few, shaped
 from matview.storage.files import translated_storage
@@ -37,7 +38,7 @@ _EXACT: dict[Kind | None, type] = {Kind.INTEGRAL: int, Kind.STRING: str, Kind.DA
 """Kinds of columns that tuples are looked up by, and the constants that they are compared with as they are."""
 AT_ONCE = 2
 """So many files are looked through at a time."""
-MOST_HIDING = 200_000
+MOST_HIDING = MOST_CHANGED
 """Tuples in the overlay."""
 WORTH_A_THREAD = 200_000
 """Rows of files that are looked through: fewer are sooner read one after the other."""
@@ -115,10 +116,9 @@ def _newest(table: VersionedTable, base: pa.Table, later: pa.Table, overlay: Seq
     if not later.num_rows:
         return shown
     concerned = states.filter(pc.is_in(states[RID], later[RID].combine_chunks()))
-    greatest = concerned.group_by(RID).aggregate([(vn, "max")])
-    newest = dict(zip(greatest[RID].to_pylist(), greatest[f"{vn}_max"].to_pylist(), strict=True))
-    keep = [newest[rid] == at for rid, at in zip(later[RID].to_pylist(), later[vn].to_pylist(), strict=True)]
-    return pa.concat_tables([shown, later.filter(pa.array(keep, pa.bool_()))])
+    greatest = concerned.group_by(RID, use_threads=False).aggregate([(vn, "max")])
+    newest = greatest[f"{vn}_max"].take(pc.index_in(later[RID], greatest[RID].combine_chunks()))
+    return pa.concat_tables([shown, later.filter(pc.equal(later[vn], newest))])
 
 
 @dataclass(frozen=True)

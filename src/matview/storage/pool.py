@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-MOST_BYTES = 256 * 1024 * 1024
+from matview.machine import GIB, MIB, memory
+
+MOST_BYTES = max(64 * MIB, min(1 * GIB, memory() // 20))
 AROUND = 2_048
 LARGEST_SHARE = 8
 """A column that would take more than this part of the room is not kept."""

@@ -76,11 +76,13 @@ class VersionedTable:
         known = ("tuples", *(f.path for f in data))
         return self._frames.get(known, lambda: self.engine.scan(self.files, data, self.layout.columns))
 
-    def few(self, data: Sequence[DataFile], columns: Columns | None = None) -> pa.Table | None:
-        """The stored tuples of the given files on the driver, if they are few and can be there."""
+    def few(
+        self, data: Sequence[DataFile], columns: Columns | None = None, limit: int | None = None
+    ) -> pa.Table | None:
+        """The stored tuples of the given files on the driver, if they are few, or within a limit, and can be there."""
         wanted = tuple(columns or self.layout.columns)
-        known = (wanted, *(f.path for f in data))
-        return self._few.get(known, lambda: read_few(self.files, data, self.engine.struct(wanted)))
+        known = (wanted, limit, *(f.path for f in data))
+        return self._few.get(known, lambda: read_few(self.files, data, self.engine.struct(wanted), limit))
 
     def groups(self, path: str) -> Groups:
         return self._groups.get(path, lambda: Groups(self.files.parquet(path)))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 from sqlglot import exp, parse_one
 
-from matview.local.kinds import FOR_SPARK, Kind, NotLocal, kind_of
-from matview.local.scalars import Function, Name, Row, Scalar, Scope, scalar, tabulated
+from matview.local.batch import Batch, Function, beside, one_array
+from matview.local.kinds import FOR_SPARK, Kind, NotLocal, arrow_of, kind_of
+from matview.local.scalars import Name, Scalar, Scope, converted, scalar
 from matview.remembered import cached_property
-from matview.storage.values import rows_of, table_of_columns
 from matview.versions.text import MatviewSpark
 
 Named = tuple[tuple[Name, Kind | None], ...]
@@ -23,12 +23,16 @@ Named = tuple[tuple[Name, Kind | None], ...]
 
 @dataclass(frozen=True)
 class Side:
-    """Rows under a name, if they have one; places of those that stand beside one another, None where there is none."""
+    """Rows under a name, if they have one; places of those that stand beside one another, null where there is none."""
 
     name: str
     table: pa.Table
     schema: StructType
-    places: Sequence[int | None]
+    places: pa.Array
+
+    @classmethod
+    def alone(cls, name: str, table: pa.Table, schema: StructType) -> Side:
+        return cls(name, table, schema, pa.arange(0, table.num_rows))
 
     @cached_property
     def columns(self) -> Named:
@@ -36,9 +40,15 @@ class Side:
         return tuple(_column(self.name, field.name, field.dataType.simpleString()) for field in self.schema.fields)
 
     @cached_property
-    def rows(self) -> list[Row]:
-        nobody, there = (None,) * len(self.schema), rows_of(self.table, self.schema.names)
-        return [nobody if place is None else there[place] for place in self.places]
+    def arrays(self) -> list[pa.Array]:
+        return [_array(self.table.column(i), kind) for i, (_, kind) in enumerate(self.columns)]
+
+
+def _array(column: pa.ChunkedArray, kind: Kind | None) -> pa.Array:
+    found = one_array(column)
+    if pa.types.is_struct(found.type):
+        found = pc.struct_field(found, [0])
+    return found if kind is None else converted(found, arrow_of(kind))
 
 
 def _column(relation: str, name: str, kind: str) -> tuple[Name, Kind | None]:
@@ -64,10 +74,22 @@ class Program:
         return cls(tuple(scalar(c, scope).of for c in conditions), tuple(scalar(c, scope) for c in columns))
 
     def computed(self, sides: Sequence[Side], schema: pa.Schema) -> pa.Table:
-        rows: list[Row] = [tuple(chain.from_iterable(parts)) for parts in zip(*(s.rows for s in sides), strict=True)]
+        batch = beside(len(sides[0].places), *((side.arrays, side.places) for side in sides))
         for holds in self.conditions:
-            rows = [row for row in rows if holds(row)]
-        return table_of_columns(tabulated(self.columns, rows), schema)
+            batch = batch.where(holds)
+        arrays = [_stored(one, batch, field.type) for one, field in zip(self.columns, schema, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _stored(one: Scalar, batch: Batch, to: pa.DataType) -> pa.Array:
+    """In the type that is stored, which must be able to hold it; NotLocal if that is not known of it."""
+    found = one.rows(batch)
+    if found.type == to or pa.types.is_null(found.type):
+        return converted(found, to)
+    is_number = pa.types.is_integer(found.type) or pa.types.is_decimal(found.type)
+    if (pa.types.is_integer(found.type) and pa.types.is_integer(to)) or (is_number and pa.types.is_decimal(to)):
+        return converted(found, to)
+    raise NotLocal(f"a cast of {found.type} to {to}")
 
 
 def computed(

@@ -124,7 +124,7 @@ class InPlace:
         if found is None:
             return None
         own = self._qualified(select)
-        side = Side(self.alias, found, struct, range(found.num_rows))
+        side = Side.alone(self.alias, found, struct)
         return computed_once([side], [own.args["where"].this], own.expressions, schema)
 
     def _qualified(self, select: exp.Expr) -> exp.Expr:

@@ -19,7 +19,10 @@ from pyspark.sql.types import LongType, StructField, StructType
 from sqlglot import exp
 
 from matview.algebra.scalars import conjunction
-from matview.local.relations import MOST_ROWS
+from matview.local.batch import one_array
+from matview.local.kinds import NotLocal
+from matview.local.matching import equal_pairs
+from matview.local.reach import MOST_ROWS
 from matview.maintain.change.beside import Side, computed
 from matview.maintain.change.comparing import all_of, comparable, same_sql
 from matview.maintain.change.given import Extent, Given, extent, newest_states
@@ -27,7 +30,7 @@ from matview.maintain.change.staged import RESTORE, Staged, staged_schema
 from matview.maintain.change.working import Working
 from matview.plan.narrow import LISTED, among
 from matview.storage.engine import Engine, small
-from matview.storage.few import arrow_schema, arrow_type, distinct_values, hashable, structs
+from matview.storage.few import arrow_schema, arrow_type, distinct_values, structs
 from matview.storage.fold import SMALL_FILE_ROWS, clustered
 from matview.storage.lookup import looked_up
 from matview.storage.snapshot import DataFile, Level
@@ -103,7 +106,8 @@ class Met:
         assert schema is not None  # the sides have no types that do not travel
         now = pa.table({"vn": [self.working.vn], "rid": [self.working.next_rid]})
         shape = StructType([StructField("vn", LongType()), StructField("rid", LongType())])
-        sides = (*self.sides, Side(_NOW, now, shape, [0] * len(self.sides[0].places)))
+        everywhere = pa.repeat(pa.scalar(0, pa.int32()), len(self.sides[0].places))
+        sides = (*self.sides, Side(_NOW, now, shape, everywhere))
         return computed(sides, self.conditions, columns.values(), schema)
 
     def _arranged(self, rows: DataFrame, values: Mapping[str, str]) -> DataFrame:
@@ -156,24 +160,21 @@ def _on_the_driver(rows: Given, met: Given, key: Sequence[str]) -> tuple[Side, S
     mine, theirs = [rows.few.column(rows.place(c)) for c in key], [met.few[c] for c in key]
     if any(one.type != other.type for one, other in zip(mine, theirs, strict=True)):
         return None
-    known: dict[tuple[object, ...], list[int | None]] = {}
-    for there, values in enumerate(zip(*map(hashable, theirs), strict=True)):
-        known.setdefault(values, []).append(there)
-    wanted = zip(*map(hashable, mine), strict=True)
-    found = [(here, there) for here, values in enumerate(wanted) for there in known.get(values, [None])]
-    new = rows.few.take(pa.array([here for here, _ in found], pa.int64()))
-    new = new.append_column(_AT, pa.array(range(len(found)), pa.int64()))
+    try:
+        met_by_key = equal_pairs([*map(one_array, mine)], [*map(one_array, theirs)], [False] * len(key))
+    except NotLocal:
+        return None
+    found = met_by_key.and_others(rows.few.num_rows)
+    new = rows.few.append_column(_AT, pa.arange(0, rows.few.num_rows))
     shape = StructType([*rows.schema.fields, StructField(_AT, LongType())])
-    left = Side(NEW, new, shape, range(len(found)))
-    return left, Side(MET, met.few, met.schema, [there for _, there in found])
+    return Side(NEW, new, shape, found.here), Side(MET, met.few, met.schema, found.there)
 
 
 def _put_into_spark(engine: Engine, sides: Sequence[Side]) -> DataFrame:
     """A local relation of two structs, under the same names."""
     columns, fields = {}, []
     for side in sides:
-        taken = side.table.take(pa.array(side.places, pa.int64()))
-        columns[side.name] = structs(taken, [place is None for place in side.places])
+        columns[side.name] = structs(side.table.take(side.places), side.places.is_null().to_pylist())
         shape = StructType([StructField(f.name, f.dataType) for f in side.schema.fields])
         fields.append(StructField(side.name, shape))
     return engine.local(pa.table(columns), StructType(fields))

@@ -13,7 +13,7 @@ from matview.algebra.nodes import WEIGHT
 from matview.algebra.scalars import conjuncts
 from matview.algebra.schema import Schema
 from matview.errors import UnknownColumn, UnsupportedStatement
-from matview.local.relations import MOST_ROWS
+from matview.local.reach import MOST_ROWS
 from matview.maintain.change.assign import assigned_sql
 from matview.maintain.change.given import Given
 from matview.maintain.change.rows import HITS

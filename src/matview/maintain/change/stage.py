@@ -127,7 +127,7 @@ def _carried_here(working: Working, staged: Staged, rows: pa.Table) -> pa.Table 
 
 def _with_touched(working: Working, rows: pa.Table) -> pa.Table | None:
     names = [name for name, _ in working.table.layout.columns]
-    side = Side("", rows.select(names), working.table.engine.struct(working.table.layout.columns), range(len(rows)))
+    side = Side.alone("", rows.select(names), working.table.engine.struct(working.table.layout.columns))
     touched = _touched(working)
     if not touched:
         return rows

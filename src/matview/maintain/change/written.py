@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -11,14 +10,16 @@ from sqlglot import exp
 
 from matview.algebra.nodes import WEIGHT
 from matview.algebra.schema import Column
-from matview.local.kinds import FOR_SPARK, NotLocal, normal
-from matview.local.scalars import Row, Scope, scalar
+from matview.local.batch import Batch, one_array
+from matview.local.kinds import FOR_SPARK, NotLocal
+from matview.local.matching import alike
+from matview.local.scalars import Scope, converted, scalar
 from matview.maintain.change.assign import is_sized
 from matview.maintain.change.given import Given
 from matview.storage.few import are_few, arrow_schema
 from matview.storage.table import VersionedTable
-from matview.storage.values import table_of
 
+_NOTHING = Batch.of((), 1)
 _PLAIN = {"expressions"}
 """What a SELECT of constants has."""
 
@@ -41,10 +42,9 @@ def written(table: VersionedTable, names: Sequence[str], source: exp.Expr) -> Gi
     try:
         kinds = [_kind(c) for c in table.schema.columns]
         cells = [[_cell(line, place, kind) for place, kind in zip(places, kinds, strict=True)] for line in lines]
-        rows: list[Row] = [tuple(scalar(cell, Scope({})).of(()) for cell in line) for line in cells]
-        if not table.schema.is_bag:
-            return Given.local(table.engine, table_of(rows, schema), struct)
-        return _weighed(table, rows, schema, struct)
+        columns_of = [_column([line[i] for line in cells], field.type) for i, field in enumerate(schema)]
+        rows = pa.Table.from_arrays(columns_of, schema=schema)
+        return _weighed(table, rows, struct) if table.schema.is_bag else Given.local(table.engine, rows, struct)
     except FOR_SPARK:
         return None
 
@@ -70,10 +70,15 @@ def _cell(line: Sequence[exp.Expr], place: int | None, kind: exp.DataType) -> ex
     return exp.cast(value.copy(), kind.copy())
 
 
-def _weighed(table: VersionedTable, rows: Sequence[Row], schema: pa.Schema, struct: StructType) -> Given:
-    times = Counter(tuple(normal(value) for value in row) for row in rows)
-    told = [(*row, count) for row, count in times.items()]
-    weighed = pa.schema([*schema, (WEIGHT, pa.int64())])
-    return Given.local(
-        table.engine, table_of(told, weighed), StructType([*struct.fields, StructField(WEIGHT, LongType())])
-    )
+def _column(cells: Sequence[exp.Expr], to: pa.DataType) -> pa.Array:
+    """The values of a column, each of them a constant."""
+    found = [scalar(cell, Scope({})).rows(_NOTHING) for cell in cells]
+    return pa.concat_arrays([converted(one, to) for one in found])
+
+
+def _weighed(table: VersionedTable, rows: pa.Table, struct: StructType) -> Given:
+    names = [f"c{i}" for i in range(rows.num_columns)]
+    same = pa.table([alike(one_array(column)) for column in rows.columns], names=names)
+    counted = same.group_by(names, use_threads=False).aggregate([([], "count_all")])
+    told = counted.select([*names, "count_all"]).rename_columns([*rows.column_names, WEIGHT])
+    return Given.local(table.engine, told, StructType([*struct.fields, StructField(WEIGHT, LongType())]))

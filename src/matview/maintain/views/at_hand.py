@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matview.algebra.nodes import Change, Node, Scan, Stored
-from matview.local.kinds import FOR_SPARK, NotLocal, held_as, kind_of
-from matview.local.relations import MOST_ROWS, SMALL_TABLE, Rows, Wanted, evaluated
-from matview.local.scalars import Row
+from matview.local.batch import one_array
+from matview.local.kinds import FOR_SPARK, NULL, Kind, NotLocal, arrow_of, held_as, kind_of, spark_of
+from matview.local.reach import MOST_ROWS, SMALL_TABLE
+from matview.local.relations import Rows, Wanted, evaluated, repeated
+from matview.local.scalars import converted
 from matview.maintain.change.given import Given
 from matview.maintain.change.working import Working
 from matview.maintain.context import Context
@@ -22,7 +24,6 @@ from matview.storage.engine import Engine
 from matview.storage.few import most
 from matview.storage.lookup import looked_up
 from matview.storage.snapshot import DataFile
-from matview.storage.values import arrow_of, column_of, rows_of, spark_of, table_of
 from matview.versions.layout import COUNT, Layout
 from matview.versions.tuples import Operation
 
@@ -46,11 +47,12 @@ def given_rows(engine: Engine, found: Rows, types: Mapping[str, str] | None = No
         kinds = dict(zip(found.names, found.kinds, strict=True))
         if types is not None:
             kinds = {name: held_as(kind, kind_of(types[name])) for name, kind in kinds.items()}
-        schema = pa.schema([(name, arrow_of(kind)) for name, kind in kinds.items()])
-        few = table_of(found.rows, schema)
+        if NULL in kinds.values():
+            raise NotLocal("a column of which the type is not known here")
+        held = {name: converted(found.column(name), arrow_of(kind)) for name, kind in kinds.items()}
     except FOR_SPARK:
         return None
-    return Given.local(engine, few, engine.struct([(name, spark_of(kind)) for name, kind in kinds.items()]))
+    return Given.local(engine, pa.table(held), engine.struct([(name, spark_of(kind)) for name, kind in kinds.items()]))
 
 
 class _Reader:
@@ -62,7 +64,7 @@ class _Reader:
     def change(self, leaf: Change) -> Rows:
         scan = leaf.scan
         found = changes_of_few(self._context.tables[scan.table].table, self._changed[scan.table], scan.columns)
-        return Rows(leaf.names, found.kinds, found.rows)
+        return Rows(leaf.names, found.kinds, found.columns, found.size)
 
     def scan(self, leaf: Scan, wanted: Wanted | None) -> Rows:
         return _read(self._context.tables[leaf.table], leaf.names, leaf.columns, wanted)
@@ -74,7 +76,7 @@ class _Reader:
         if shared.few is None:
             raise NotLocal("many rows")
         kinds = tuple(kind_of(shared.schema[name].dataType.simpleString()) for name in leaf.names)
-        return Rows(leaf.names, kinds, rows_of(shared.few, leaf.names))
+        return _rows(leaf.names, kinds, shared.few.select(leaf.names))
 
 
 def _read(working: Working, names: tuple[str, ...], columns: Sequence[str], wanted: Wanted | None) -> Rows:
@@ -91,19 +93,22 @@ def _read(working: Working, names: tuple[str, ...], columns: Sequence[str], want
     if found is None:
         raise NotLocal("much to read")
     live = found.filter(pc.less_equal(found[table.layout.op(1)], int(Operation.UPDATE)))
-    return Rows(names, kinds, _repeated(rows_of(live, [*columns, *bag])) if bag else rows_of(live, columns))
+    rows = _rows(names, kinds, live.select(columns))
+    return repeated(rows, one_array(live[COUNT])) if bag else rows
+
+
+def _rows(names: tuple[str, ...], kinds: tuple[Kind, ...], table: pa.Table) -> Rows:
+    if table.num_rows > MOST_ROWS:
+        raise NotLocal("many rows")
+    columns = zip(map(one_array, table.columns), kinds, strict=True)
+    return Rows(names, kinds, tuple(converted(column, arrow_of(kind)) for column, kind in columns), table.num_rows)
 
 
 def _values(layout: Layout, column: str, wanted: Wanted) -> dict[str, pa.Array]:
     kind = kind_of(layout.type_of(column))
     if kind.name not in LOOKED_UP:
         raise NotLocal(f"values of type {kind.name} are not looked up")
-    found = column_of([value for value in wanted.values if value is not None], arrow_of(kind))
-    return {column: pa.concat_arrays([found, pa.nulls(1, found.type)]) if None in wanted.values else found}
-
-
-def _repeated(rows: Sequence[Row]) -> list[Row]:
-    """A bag's rows as often as they are in it."""
-    if sum(int(row[-1] or 0) for row in rows) > MOST_ROWS:
-        raise NotLocal("many rows")
-    return [row[:-1] for row in rows for _ in range(int(row[-1] or 0))]
+    to, found = arrow_of(kind), wanted.values
+    if found.type != to and not (pa.types.is_integer(found.type) and pa.types.is_integer(to)):
+        raise NotLocal(f"values of type {found.type} are not looked up in {kind.name}")
+    return {column: converted(found, to)}

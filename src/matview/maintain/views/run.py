@@ -13,6 +13,7 @@ from sqlglot import exp
 from matview.algebra.nodes import WEIGHT, Change, Node, Scan, Stored, own_column, parts
 from matview.algebra.schema import Field
 from matview.delta.signed import difference
+from matview.local.reach import MOST_ROWS
 from matview.maintain.change import rows
 from matview.maintain.change.given import Given, computed, given
 from matview.maintain.change.held import Held
@@ -28,7 +29,7 @@ from matview.plan.steps import NEW, OLD, Apply, Merge
 from matview.sql.render import query
 from matview.storage.changes import changes
 from matview.storage.engine import relation, relation_name
-from matview.storage.few import are_few, distinct_values
+from matview.storage.few import distinct_values
 from matview.storage.snapshot import DataFile
 from matview.versions import setwise
 from matview.versions.text import quoted, spark_text
@@ -196,7 +197,7 @@ def merged(
 
 def _are_many(expected: float) -> bool:
     """So many that it would be in vain to begin to compute them on the driver. Without an estimate it is tried."""
-    return not are_few(expected / 2) and expected != math.inf
+    return expected / 2 > MOST_ROWS and expected != math.inf
 
 
 def _here(
