@@ -48,6 +48,18 @@ class Groups:
             self._bounds[known] = group_bounds(self.footer.row_group(group).column(self.leaves[name]))
         return self._bounds[known]
 
+    def constant(self, group: int, name: str) -> tuple[int | None] | None:
+        """What all rows have in a column, if that is the same whole number or null; None if it is not, or not known."""
+        if name not in self.leaves or (bounds := self.bounds(group, name)) is None:
+            return None
+        if not bounds:
+            return (None,)
+        least, greatest = bounds
+        if type(least) is not int or least != greatest:
+            return None
+        statistics = self.footer.row_group(group).column(self.leaves[name]).statistics
+        return (least,) if statistics.has_null_count and not statistics.null_count else None
+
     def weight(self, group: int, names: Iterable[str]) -> int:
         """How many values it is to read these columns."""
         return sum(self._weight(group, name) for name in names if name in self.leaves)

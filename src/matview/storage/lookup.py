@@ -198,10 +198,17 @@ class _Look:
         if hits is not None and not len(hits):
             return self._schema.empty_table()
         found = rows if hits is None else len(hits)
-        if not (self._may_find(found) and self._may_read(groups.weight(group, self._schema.names))):
+        known = {name: value[0] for name in self._schema.names if (value := groups.constant(group, name)) is not None}
+        read = pa.schema([field for field in self._schema if field.name not in known])
+        if not (self._may_find(found) and self._may_read(groups.weight(group, read.names))):
             return None
-        whole = shaped(file.columns(group, self._schema.names), self._schema, rows)
-        return whole if hits is None else whole.take(hits)
+        whole = shaped(file.columns(group, read.names), read, rows)
+        taken = whole if hits is None else whole.take(hits)
+        columns = [
+            pa.repeat(pa.scalar(known[field.name], field.type), found) if field.name in known else taken[field.name]
+            for field in self._schema
+        ]
+        return pa.Table.from_arrays(columns, schema=self._schema)
 
     def _may_read(self, values: int) -> bool:
         with self._counting:
