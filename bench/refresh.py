@@ -160,7 +160,9 @@ class Bench:
         draw(curves)
 
     def _strategies(self, view: str) -> dict[str, float]:
-        """Each tried on the same change, some times in turn, and turns at being the first; then it is made for good."""
+        """Each tried on the same change, warm, some times in turn, and turns at being the first; then it is made for
+        good."""
+        self.tried([view], "auto")
         found: dict[str, list[float]] = {strategy: [] for strategy in (*self.applicable(view), "auto")}
         for turn in range(TIMES):
             for strategy in list(found)[:: 1 if turn % 2 else -1]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import pytest
 
 from matview.algebra.nodes import Change, Join, Node, Scan, TopK, UnionAll
@@ -73,3 +75,23 @@ def test_each_part_is_looked_at_once() -> None:
     for _ in range(60):
         node = UnionAll((node, node))
     assert is_led(node, lambda _: 1)
+
+
+@dataclass(frozen=True)
+class Took:
+    strategy: str
+    estimated: float
+    seconds: float
+
+
+def test_what_others_took_tells_of_a_strategy_that_was_not_tried_only_if_it_was_longer() -> None:
+    """A slow machine is slow for all; that rows were quickly at hand does not make it cheap to compute everything."""
+    plain = situation(changed=1000, stored=10_000_000)
+
+    def costs(factor: float) -> dict[str, float]:
+        past = [Took("delta", 1.0, factor)] * 5
+        return {step.strategy: step.cost for step in candidates(view(JOINED), replace(plain, past=past))}
+
+    before = costs(1.0)
+    assert costs(0.25) == pytest.approx(before | {"delta": before["delta"] / 4})
+    assert costs(3.0) == pytest.approx({strategy: 3 * cost for strategy, cost in before.items()})

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from matview.local.reach import MOST_CHANGED, is_led, may_be_computed
 from matview.plan import strategies
-from matview.plan.cost import AT_HAND, LOOKUP, READ, REBUILD, REWRITE, SCAN, WRITE, WRITE_AT_HAND, Estimates, TableFacts
+from matview.plan.cost import ON_SPARK, ON_THE_DRIVER, REBUILD, REWRITE, Estimates, TableFacts
 from matview.plan.definition import Part
 from matview.plan.steps import Action, Rebuild, Step
 
@@ -82,12 +82,15 @@ def _priced(part: Part, strategy: str, action: Action, situation: Situation) -> 
     facts, stored = {**situation.tables, part.name: situation.stored}, situation.stored.rows
     step = Step(part, strategy, action)
     at_hand = _is_at_hand(step, situation)
-    share, write = (AT_HAND, WRITE_AT_HAND) if at_hand else (1.0, REWRITE if isinstance(action, Rebuild) else WRITE)
-    estimates = Estimates(facts, share * READ)
-    made = estimates.of(step.node)
-    rows = float(stored) if isinstance(action, Rebuild) and stored else made.rows
-    fixed = REBUILD if isinstance(action, Rebuild) else share * LOOKUP + stored * SCAN
-    cost = (fixed + made.seconds + rows * write) * _correction(strategy, situation.past)
+    rates = ON_THE_DRIVER if at_hand else ON_SPARK
+    estimates = Estimates(facts, rates)
+    made, rows = estimates.of(step.node), estimates.of(step.node).rows
+    if isinstance(action, Rebuild):
+        rows = float(stored) if stored else rows
+        written = REBUILD + rows * REWRITE
+    else:
+        written = rates.look_up + stored * rates.scan + rows * rates.write
+    cost = (made.seconds + written) * _correction(strategy, situation.past)
     return replace(step.over(estimates.arranged(step.node)), rows=rows, cost=cost, at_hand=at_hand)
 
 
@@ -100,11 +103,12 @@ def _is_at_hand(step: Step, situation: Situation) -> bool:
 
 
 def _correction(strategy: str, past: Sequence[Past]) -> float:
-    """How far estimates were off, lately. A strategy that was not tried is taken to be off as the others were."""
+    """How far estimates were off, lately. A strategy that was not tried is taken to be off as the others were if those
+    took longer, as all do on a slow machine; that they took less time says nothing of it."""
     ratios = [(p.strategy, p.seconds / p.estimated) for p in past if p.estimated > 0][:REMEMBERED]
     if not ratios:
         return 1.0
     own = [ratio for tried, ratio in ratios if tried == strategy]
     usual = statistics.median(ratio for _, ratio in ratios)
-    found = statistics.geometric_mean([usual, *own])
+    found = statistics.geometric_mean([usual, *own]) if own else max(1.0, usual)
     return min(GREATEST_CORRECTION, max(LEAST_CORRECTION, found))

@@ -1,8 +1,7 @@
 """What an expression costs, in seconds on the machine at hand once calibrated: a few rates, applied bottom up.
 
-The rates were measured on two cores, where an empty write takes 0.1 s: what a rebuild and a look-up of stored rows take
-before the first row, what each relation read adds to that, then seconds per row. What refreshes really took corrects
-them, per view and strategy (see choice.py).
+The rates were measured on two cores, where an empty write takes 0.1 s. What refreshes really took corrects them, per
+view and strategy (see choice.py).
 """
 
 from __future__ import annotations
@@ -33,20 +32,27 @@ from matview.algebra.nodes import (
 )
 from matview.algebra.scalars import columns_in, conjuncts
 
-REBUILD, LOOKUP = 0.1, 0.4
-READ = 0.2
-AT_HAND = 0.03
-"""What reading, and looking up, take of that where few rows are computed on the driver."""
-SCAN = 1.0e-7
-PROBE = 0.6e-7
-SHUFFLE = 7.0e-7
-GROUP = 2.5e-7
-SORT = 9.0e-7
-WRITE = 1.6e-6
-REWRITE = 0.4e-6
-"""The same where rows are computed anew and nothing stored has to be met."""
-WRITE_AT_HAND = 25.0e-6
-"""The same on the driver, with all that Python does to the row before."""
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Seconds: what a look-up of stored rows and each relation read take before the first row, then those per row. A
+    row is written with all that is done to it, and to the stored one that it meets."""
+
+    look_up: float
+    read: float
+    scan: float
+    probe: float
+    shuffle: float
+    group: float
+    sort: float
+    write: float
+
+
+ON_SPARK = Rates(0.4, 0.2, scan=1.0e-7, probe=0.6e-7, shuffle=7.0e-7, group=2.5e-7, sort=9.0e-7, write=1.6e-6)
+ON_THE_DRIVER = Rates(0.02, 0.01, scan=2.0e-8, probe=0.0, shuffle=0.0, group=2.5e-7, sort=9.0e-7, write=5.0e-6)
+"""Tables are looked up there: rows that are passed by cost little, those that are met are counted as written."""
+REBUILD, REWRITE = 0.1, 0.4e-6
+"""Before the first row, and for each, where rows are computed anew and nothing stored has to be met."""
 SENT = 200_000
 SELECTIVITY = 0.3
 FANOUT = 4.0
@@ -89,9 +95,9 @@ class Estimate:
 class Estimates:
     """What expressions over the same tables take; each part is looked at once, in however many places it stands."""
 
-    def __init__(self, facts: Mapping[str, TableFacts], read: float = READ) -> None:
+    def __init__(self, facts: Mapping[str, TableFacts], rates: Rates = ON_SPARK) -> None:
         self.facts = facts
-        self.read = read
+        self.rates = rates
         self._known: dict[Node, Estimate] = {}
         self._arranged: dict[Node, Node] = {}
 
@@ -109,21 +115,21 @@ class Estimates:
 
 
 def _estimate(node: Node, estimates: Estimates) -> Estimate:
-    facts = estimates.facts
+    facts, rates = estimates.facts, estimates.rates
     match node:
         case Scan(table):
-            return _read(facts[table].rows, estimates.read)
+            return _read(facts[table].rows, rates)
         case Change(scan):
-            return _read(1.5 * facts[scan.table].changed, estimates.read)
+            return _read(1.5 * facts[scan.table].changed, rates)
         case Stored(view):
-            return _read(facts[view].rows, estimates.read)
+            return _read(facts[view].rows, rates)
         case Values(_, rows):
             return Estimate(len(rows), 0.0)
         case Opaque():
             size = sum(facts[name].rows for name in node.reads)
-            return Estimate(size, READ * len(node.reads) + size * (SCAN + SHUFFLE))
+            return Estimate(size, rates.read * len(node.reads) + size * (rates.scan + rates.shuffle))
     inputs = [estimates.of(part) for part in node.inputs]
-    return _several(node, inputs, estimates) if len(inputs) > 1 else _unary(node, inputs[0])
+    return _several(node, inputs, estimates) if len(inputs) > 1 else _unary(node, inputs[0], rates)
 
 
 def _arranged(node: Node, estimates: Estimates) -> Node:
@@ -137,11 +143,11 @@ def _arranged(node: Node, estimates: Estimates) -> Node:
     return node
 
 
-def _read(rows: float, fixed: float) -> Estimate:
-    return Estimate(rows, fixed + rows * SCAN)
+def _read(rows: float, rates: Rates) -> Estimate:
+    return Estimate(rows, rates.read + rows * rates.scan)
 
 
-def _unary(node: Node, first: Estimate) -> Estimate:
+def _unary(node: Node, first: Estimate, rates: Rates) -> Estimate:
     match node:
         case Filter(_, condition) if columns_in(condition) == {WEIGHT}:
             return first  # most of a change is net as it comes
@@ -150,31 +156,31 @@ def _unary(node: Node, first: Estimate) -> Estimate:
         case Unnest():
             return first.and_then(first.rows * FANOUT, 0.0)
         case Aggregate(_, _, aggregates) if WEIGHT in dict(aggregates):
-            return first.and_then(first.rows, first.rows * GROUP)
+            return first.and_then(first.rows, first.rows * rates.group)
         case Aggregate(_, keys):
-            return first.and_then(max(1.0, first.rows * 0.3) if keys else 1.0, first.rows * GROUP)
+            return first.and_then(max(1.0, first.rows * 0.3) if keys else 1.0, first.rows * rates.group)
         case Window():
-            return first.and_then(first.rows, first.rows * SORT)
+            return first.and_then(first.rows, first.rows * rates.sort)
     return first
 
 
 def _several(node: Node, inputs: list[Estimate], estimates: Estimates) -> Estimate:
-    first, second = inputs[:2]
+    (first, second), rates = inputs[:2], estimates.rates
     match node:
         case SetOp():
             both = _together(first, second)
-            return Estimate(first.rows, both.seconds + both.rows * GROUP)
+            return Estimate(first.rows, both.seconds + both.rows * rates.group)
         case Outer():
-            return Estimate(first.rows, _matched(first, second, 1.0).seconds)
+            return Estimate(first.rows, _matched(first, second, 1.0, rates).seconds)
         case Semi(kind, on=on) if not conjuncts(on):  # all of the left, or none of it: most often the anti join's
             return Estimate(0.0, second.seconds) if kind == "semi" else _together(first, second)
         case Semi():
-            met = _matched(first, second, 1.0)
+            met = _matched(first, second, 1.0, rates)
             return Estimate(min(first.rows, second.rows * FANOUT), met.seconds)
         case Join(parts, on):
             met = first
             for place, other in enumerate(inputs[1:], 1):
-                met = _matched(met, other, _fanout(parts[:place], parts[place], on, estimates))
+                met = _matched(met, other, _fanout(parts[:place], parts[place], on, estimates), rates)
             return met
     return Estimate(sum(e.rows for e in inputs), sum(e.seconds for e in inputs))
 
@@ -183,10 +189,10 @@ def _together(one: Estimate, other: Estimate) -> Estimate:
     return Estimate(one.rows + other.rows, one.seconds + other.seconds)
 
 
-def _matched(left: Estimate, right: Estimate, fanout: float) -> Estimate:
+def _matched(left: Estimate, right: Estimate, fanout: float, rates: Rates) -> Estimate:
     """A join: the smaller side is sent to the larger if it is small, else both are shuffled."""
     both, small = _together(left, right), min(left.rows, right.rows)
-    moving = both.rows * (SHUFFLE if small > SENT else PROBE)
+    moving = both.rows * (rates.shuffle if small > SENT else rates.probe)
     return Estimate(left.rows * fanout, both.seconds + moving)
 
 
