@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+USUAL = 8 * GIB
+"""What is supposed where a machine does not say how much memory it has."""
 
 
 def cores() -> int:
@@ -15,6 +17,8 @@ def cores() -> int:
 
 def memory() -> int:
     """Bytes of memory; those of the container, if it has fewer."""
+    if not hasattr(os, "sysconf"):
+        return USUAL
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()

@@ -1,4 +1,4 @@
-"""Random scalar expressions over columns of plain types, most of which Python computes as Spark does."""
+"""Random scalar expressions over columns of plain types, most of which Arrow computes as Spark does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ COLUMNS = {
     "x": "double",
     "w": "decimal(30,10)",
 }
-CASTS = ["bigint", "int", "decimal(9,0)", "decimal(20,4)", "decimal(38,2)", "double"]
+CASTS = [
+    "bigint",
+    "int",
+    "decimal(9,0)",
+    "decimal(20,4)",
+    "decimal(38,2)",
+    "decimal(38,37)",
+    "decimal(38,38)",
+    "double",
+]
 NUMBERS = ["i", "b", "t", "d", "e", "w"]
 DATES = ["2024-01-31", "20240131", "2024-W05-3", "2024-1-31", "2024-02-30", "2024-01"]
 ROWS = [

@@ -1,4 +1,4 @@
-"""What is too deep, too much or not known for Python is for Spark to compute; nothing else is raised."""
+"""What is too deep, too much or not known for the driver is for Spark to compute; nothing else is raised."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sqlglot import exp, parse_one
 from tests.local.rows import batch_of, rows_of, values_of
 
 import matview
-from matview.local.kinds import BIGINT, FOR_SPARK, UNKNOWN, Kind, NotLocal
+from matview.local.kinds import BIGINT, FOR_SPARK, NULL, STRING, UNKNOWN, Kind, NotLocal
 from matview.local.reach import MOST_PAIRS
-from matview.local.relations import Rows, _grouped, _joined, _outer, _semi
+from matview.local.relations import Rows, _grouped, _joined, _outer, _semi, repeated
 from matview.local.scalars import Scope, scalar
 from matview.maintain.change.beside import _stored
 
@@ -117,3 +117,35 @@ def test_no_number_is_cut_off(text: str) -> None:
     one = scalar(parsed(text), SCOPE)
     with pytest.raises(NotLocal):
         _stored(one, batch_of(KINDS, [(1, Decimal("1.5"))]), pa.int32())
+
+
+@pytest.mark.parametrize("digits", [36, 38])
+def test_no_decimal_runs_out_of_bits_unnoticed(digits: int) -> None:
+    """Arrow's own cast gives 0.097... for 3.5 in a DECIMAL(38,38), and says nothing."""
+    for whole in range(1, 400):
+        text = f"CAST({whole}.5 AS DECIMAL(38,{digits}))"
+        if whole < 10 ** (38 - digits):
+            assert value(text, 1) == Decimal(f"{whole}.5")
+        else:
+            with pytest.raises(NotLocal):
+                value(text, 1)
+
+
+@pytest.mark.parametrize("condition", ["NULL", "n", "x = y AND NULL"])
+def test_a_condition_that_is_null(condition: str) -> None:
+    left = rows_of(("x", "n"), (INT, NULL), [(1, None), (2, None)])
+    right, on = rows_of(("y",), (INT,), [(1,)]), [parsed(condition)]
+    assert (_joined(left, right, on).size, _outer(left, right, on).size) == (0, 2)
+    assert (_semi(left, right, on, "semi").size, _semi(left, right, on, "anti").size) == (0, 2)
+
+
+def test_more_text_than_a_column_has_room_for() -> None:
+    long = Rows(("s",), (STRING,), (pa.array(["x" * (1 << 20)]),), 1)
+    with pytest.raises(FOR_SPARK):
+        repeated(long, pa.array([2100]))
+
+
+def test_a_column_that_is_called_as_an_aggregate_might_be() -> None:
+    given = rows_of(("a0", "d"), (INT, INT), [(2, 5)])
+    with pytest.raises(NotLocal):
+        _grouped(given, ("a0",), (("n", parsed("a0 + sum(d)")),))

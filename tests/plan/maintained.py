@@ -72,7 +72,7 @@ class Maintained:
         return {f"{strategy} {method}" for strategy, action in found.items() if action is not None}
 
     def _check_at_hand(self, step: Step) -> None:
-        """What is computed in Python is what DuckDB computes."""
+        """What is computed at hand is what DuckDB computes."""
         for large in (False, True):
             found = rows_at_hand(self._connection, _name, step.node, large=large)
             assert found is None or bag(found) == self._rows(step.node), f"{step.strategy} of {step.part.name}, at hand"

@@ -46,7 +46,7 @@ class Tally:
     narrowed: int = 0
     """Queries whose change could be narrowed to what the changed rows meet."""
     at_hand: int = 0
-    """Cases whose change could be computed in Python."""
+    """Cases whose change could be computed on the driver."""
     asked: int = 0
     """Queries that sites got."""
     refused: Counter[str] = field(default_factory=Counter)

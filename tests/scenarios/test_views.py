@@ -167,7 +167,7 @@ def some_statement(random: Random) -> str:
 @pytest.mark.parametrize(
     ("seed", "few", "at_once"),
     [(1, 5000, 5000), (1, 5000, -1), (2, -1, -1)],
-    ids=["in Python", "on the driver", "by Spark"],
+    ids=["at hand", "on the driver", "by Spark"],
 )
 def test_changes_are_net_before_they_are_propagated(
     seed: int, few: int, at_once: int, warehouse: matview.Warehouse, monkeypatch: pytest.MonkeyPatch

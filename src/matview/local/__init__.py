@@ -1,1 +1,1 @@
-"""Few rows, computed here and now: where Python computes as Spark does, a Spark job for them would cost more."""
+"""Few rows, computed here and now: where Arrow computes as Spark does, a Spark job for them would cost more."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
+from matview.algebra.schema import RESERVED_PREFIX
 from matview.local.batch import Batch, Function, one_array, whole
 from matview.local.kinds import BIGINT, Kind, NotLocal, arrow_of, summed
 from matview.local.matching import alike
@@ -41,11 +42,16 @@ class Folded:
             if not isinstance(node, exp.AggFunc):
                 return node
             found.append(_aggregate(node, scope))
-            return exp.column(f"a{len(found) - 1}")
+            return exp.column(_name(len(found) - 1))
 
         outer = swap(expression) if isinstance(expression, exp.AggFunc) else expression.copy().transform(swap)
-        names = [f"a{i}" for i in range(len(found))]
+        names = [_name(place) for place in range(len(found))]
         return cls(found, scalar(outer, Scope.of(names, [one.kind for one in found])))
+
+
+def _name(place: int) -> str:
+    """That of an aggregate's value, which no column has."""
+    return f"{RESERVED_PREFIX}aggregate_{place}"
 
 
 def grouped(batch: Batch, keys: Sequence[pa.Array], folded: Sequence[Folded]) -> list[pa.Array]:

@@ -83,7 +83,6 @@ class Batch:
     def _parted_by(self, truth: Datum) -> Parted:
         if isinstance(truth, pa.Scalar):
             return Parted(self, None) if truth.as_py() else Parted(None, self)
-        truth = truth if pa.types.is_boolean(truth.type) else pa.nulls(len(truth), pa.bool_())
         held = truth.true_count
         if held == self.size:
             return Parted(self, None)

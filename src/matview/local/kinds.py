@@ -21,8 +21,8 @@ class NotLocal(Exception):
     """The driver does not compute this as Spark does, or not so much of it: Spark shall."""
 
 
-FOR_SPARK = (NotLocal, RecursionError)
-"""What says so: also an expression that is nested more deeply than Python goes."""
+FOR_SPARK = (NotLocal, RecursionError, pa.ArrowException)
+"""What says so: also an expression that is nested more deeply than Python goes, more text than Arrow has room for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,16 +21,6 @@ def alike(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_nan(column), none, pc.add(column, pa.scalar(0.0, column.type)))
 
 
-def hashable(column: pa.Array | pa.ChunkedArray) -> list[object]:
-    """Values that Python tells apart as Spark does, nulls among them."""
-    if pa.types.is_temporal(column.type):
-        column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
-    elif pa.types.is_string(column.type):
-        column = column.cast(pa.binary())
-    values: list[object] = column.to_pylist()
-    return ["NaN" if v != v else v for v in values] if pa.types.is_floating(column.type) else values
-
-
 @dataclass(frozen=True, slots=True)
 class Pairs:
     """The places of rows that stand beside one another, here and there; null where there is none."""

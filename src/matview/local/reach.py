@@ -24,7 +24,9 @@ from matview.algebra.nodes import (
 from matview.machine import KIB, memory
 
 MOST_ROWS = min(4_000_000, memory() // (8 * KIB))
-"""More rows than these at any place are for Spark: a tenth or two of the memory, with all that is made of them."""
+"""More rows than these at any place are for Spark."""
+MOST_BYTES = memory() // 24
+"""So are rows that take more memory: some tenths of it are, with all that is made of them, in use."""
 MOST_CHANGED = MOST_ROWS // 4
 """Changes are read here up to so many tuples."""
 MOST_PAIRS = 2 * MOST_ROWS

@@ -12,6 +12,7 @@ from itertools import chain, repeat
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from matview.algebra.nodes import (
@@ -33,11 +34,11 @@ from matview.algebra.nodes import (
 from matview.algebra.origins import origins
 from matview.algebra.scalars import columns_in, conjuncts
 from matview.local.aggregates import Folded, grouped
-from matview.local.batch import Batch, beside
+from matview.local.batch import Batch, beside, kernel
 from matview.local.kinds import Kind, NotLocal, arrow_of, kind_of, widest
-from matview.local.matching import Pairs, alike, all_pairs, equal_pairs, hashable
-from matview.local.reach import MOST_ROWS
-from matview.local.scalars import Scope, converted, scalar
+from matview.local.matching import Pairs, alike, all_pairs, equal_pairs
+from matview.local.reach import MOST_BYTES, MOST_ROWS, SMALL_TABLE
+from matview.local.scalars import Scope, condition_of, converted, scalar
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,13 @@ class Rows:
     _values: dict[str, pa.Array] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.size > MOST_ROWS:
-            raise NotLocal("many rows")
+        no_more_than_most(self.size)
+        if self.size > SMALL_TABLE and sum(column.nbytes for column in self.columns) > MOST_BYTES:
+            raise NotLocal("rows that take much memory")
 
     @classmethod
     def of(cls, names: Sequence[str], kinds: Sequence[Kind], batch: Batch) -> Rows:
-        if batch.size > MOST_ROWS:
-            raise NotLocal("many rows")
+        no_more_than_most(batch.size)
         return cls(tuple(names), tuple(kinds), tuple(map(batch.column, range(len(names)))), batch.size)
 
     @property
@@ -82,6 +83,12 @@ class Rows:
 
     def taken(self, places: pa.Array) -> Rows:
         return Rows.of(self.names, self.kinds, self.batch.taken(places))
+
+
+def no_more_than_most(rows: int) -> None:
+    """NotLocal if there are more."""
+    if rows > MOST_ROWS:
+        raise NotLocal("many rows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +116,24 @@ class Reader(Protocol):
 def evaluated(node: Node, reader: Reader) -> Rows:
     """The rows of a node."""
     return _Evaluation(reader).of(node, None)
+
+
+def rehearsed(node: Node) -> Rows:
+    """The node over no rows at all: NotLocal if it is not for the driver to compute, before anything is read for it."""
+    return evaluated(node, _Nothing())
+
+
+class _Nothing:
+    """A reader of empty tables."""
+
+    def change(self, leaf: Change) -> Rows:
+        return none_of(leaf)
+
+    def scan(self, leaf: Scan, _: Wanted | None) -> Rows:
+        return none_of(leaf)
+
+    def stored(self, leaf: Stored, _: Wanted | None) -> Rows:
+        return none_of(leaf)
 
 
 @dataclass
@@ -199,7 +224,7 @@ class _Evaluation:
                 raise
             right = self.of(node.right, None)
             if not right.size:
-                return _none_of(node.left)
+                return none_of(node.left)
             left = self._looked_up(right, node.left, on)
         else:
             right = self._looked_up(left, node.right, on)
@@ -216,7 +241,8 @@ def _within(node: Node, place: int, wanted: Wanted | None) -> Wanted | None:
 # one relation ---------------------------------------------------------------------------------------------------------
 
 
-def _none_of(node: Node) -> Rows:
+def none_of(node: Node) -> Rows:
+    """No rows, in the columns of a node."""
     kinds = tuple(kind_of(field.type) for field in node.fields)
     return Rows(node.names, kinds, tuple(pa.array([], arrow_of(kind)) for kind in kinds), 0)
 
@@ -233,7 +259,7 @@ def _written_out(node: Values) -> Rows:
 
 
 def _filtered(given: Rows, condition: exp.Expr) -> Rows:
-    return Rows.of(given.names, given.kinds, given.batch.where(scalar(condition, given.scope).of))
+    return Rows.of(given.names, given.kinds, given.batch.where(condition_of(condition, given.scope).of))
 
 
 def _all_filtered(given: Rows, conditions: Iterable[exp.Expr]) -> Rows:
@@ -271,27 +297,32 @@ def _repeated(given: Rows, times: str) -> Rows:
 
 def repeated(given: Rows, times: pa.Array) -> Rows:
     """Each row so many times; none at all if that is unknown or negative."""
+    if not (pa.types.is_integer(times.type) or pa.types.is_null(times.type)):
+        raise NotLocal("a number of times that is not whole")
     counts = times.to_pylist()
     if all(count == 1 for count in counts):
         return given
     counts = [max(0, count or 0) for count in counts]
-    if sum(counts) > MOST_ROWS:
-        raise NotLocal("many rows")
+    no_more_than_most(sum(counts))
     return given.taken(pa.array(chain.from_iterable(map(repeat, range(given.size), counts)), pa.int32()))
 
 
 def _topmost(given: Rows, node: TopK) -> Rows:
-    """Sorted by the last of the order first: a sort keeps what was before among equals."""
-    places = list(range(given.size))
-    for one in reversed(node.order):
+    """Whether a value is null decides first, which puts nulls where the order says."""
+    columns, keys = dict[str, pa.Array](), list[tuple[str, str]]()
+    for i, one in enumerate(node.order):
         found = scalar(one.this, given.scope)
         if not (isinstance(one, exp.Ordered) and found.kind.is_ordered):
             raise NotLocal("an order for Spark to find")
-        values = hashable(found.rows(given.batch))
-        nulls, there = [p for p in places if values[p] is None], [p for p in places if values[p] is not None]
-        there.sort(key=values.__getitem__, reverse=bool(one.args.get("desc")))  # type: ignore[arg-type]
-        places = [*nulls, *there] if one.args.get("nulls_first") else [*there, *nulls]
-    return given.taken(pa.array(places[node.offset : node.offset + node.limit], pa.int32()))
+        values = found.rows(given.batch)
+        columns |= {f"null{i}": values.is_null(), f"value{i}": values}
+        keys += [(f"null{i}", _direction(one, "nulls_first")), (f"value{i}", _direction(one, "desc"))]
+    order = kernel("sort_indices", pa.table(columns), options=pc.SortOptions(keys))
+    return given.taken(order[node.offset : node.offset + node.limit])
+
+
+def _direction(one: exp.Ordered, argument: str) -> str:
+    return "descending" if one.args.get(argument) else "ascending"
 
 
 def _grouped(given: Rows, keys: Sequence[str], aggregates: Sequence[tuple[str, exp.Expr]]) -> Rows:
@@ -322,7 +353,7 @@ def _equated(condition: exp.Expr, here: Sequence[str], there: Sequence[str]) -> 
 def _met(left: Rows, right: Rows, on: Sequence[exp.Expr]) -> Pairs:
     """By the values of equal columns first; what else there is to hold is then looked at."""
     scope = Scope.of((*left.names, *right.names), (*left.kinds, *right.kinds))
-    tests = [scalar(condition, scope) for condition in on]  # what cannot be compared is not, rows or no rows
+    tests = [condition_of(condition, scope) for condition in on]  # what cannot be compared is not, rows or no rows
     equated = [_equated(condition, left.names, right.names) for condition in on]
     found = _equal(left, right, [(p, c) for p, c in zip(equated, on, strict=True) if p is not None])
     for pair, test in zip(equated, tests, strict=True):

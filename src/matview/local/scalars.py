@@ -192,11 +192,18 @@ def converted(datum: Datum, to: pa.DataType) -> Datum:
     """The same values in another type; NotLocal if it has not all of them."""
     if datum.type == to:
         return datum
-    digits = _MOST_DIGITS.get(datum.type)
+    digits = _digits(datum.type)
     if digits is not None and pa.types.is_decimal(to) and to.precision - to.scale < digits:
-        roomy = pa.decimal256(digits + to.scale, to.scale)
-        datum = kernel("cast", datum, options=pc.CastOptions.safe(roomy))
+        datum = kernel("cast", datum, options=pc.CastOptions.safe(pa.decimal256(digits + to.scale, to.scale)))
     return kernel("cast", datum, options=pc.CastOptions.safe(to))
+
+
+def _digits(kind: pa.DataType) -> int | None:
+    """How many a number has before the point. A decimal of fewer is made by way of one that has room for all: Arrow
+    asks for that of whole numbers, and for decimals does not notice in every case that it has run out of bits."""
+    if pa.types.is_decimal(kind):
+        return int(kind.precision - kind.scale)
+    return _MOST_DIGITS.get(kind)
 
 
 # conditions -----------------------------------------------------------------------------------------------------------
@@ -300,11 +307,16 @@ def _pair(expression: exp.Expr, scope: Scope) -> tuple[Function, Function, Kind]
     return left.held_as(kind).of, right.held_as(kind).of, kind
 
 
-def _truth(expression: exp.Expr, scope: Scope) -> Function:
+def condition_of(expression: exp.Expr, scope: Scope) -> Scalar:
+    """As `scalar`, of what is true, false or unknown."""
     found = scalar(expression, scope)
     if found.kind not in (BOOLEAN, NULL):
         raise NotLocal("a condition that is none")
-    return found.held_as(BOOLEAN).of
+    return found.held_as(BOOLEAN)
+
+
+def _truth(expression: exp.Expr, scope: Scope) -> Function:
+    return condition_of(expression, scope).of
 
 
 def _connected(expression: exp.And | exp.Or, scope: Scope) -> Scalar:

@@ -84,7 +84,8 @@ def _priced(part: Part, strategy: str, action: Action, situation: Situation) -> 
     at_hand = _is_at_hand(step, situation)
     rates = ON_THE_DRIVER if at_hand else ON_SPARK
     estimates = Estimates(facts, rates)
-    made, rows = estimates.of(step.node), estimates.of(step.node).rows
+    made = estimates.of(step.node)
+    rows = made.rows
     if isinstance(action, Rebuild):
         rows = float(stored) if stored else rows
         written = REBUILD + rows * REWRITE

@@ -51,11 +51,13 @@ def _stored(layout: Layout, columns: Sequence[str]) -> list[str]:
 
 def _tuples(table: VersionedTable, files: Sequence[DataFile], names: Sequence[str]) -> tuple[pa.Table, pa.Table]:
     """Each tuple once, as it was first written and as it was last."""
+    if sum(f.rows for f in files) > MOST_CHANGED:
+        raise NotLocal("many tuples")
     found, wanted = [], tuple(column for column in table.layout.columns if column[0] in names)
     for level in (Level.BASE, Level.OVERLAY):
         few = table.few([f for f in files if f.level is level], wanted, MOST_CHANGED)
         if few is None:
-            raise NotLocal("many tuples, or such as do not travel")
+            raise NotLocal("tuples that do not travel")
         found.append(few)
     states = pa.concat_tables(found)
     if pc.count_distinct(states[RID]).as_py() == states.num_rows:

@@ -21,6 +21,7 @@ from matview.spark.errors import translated
 from matview.spark.session import ADAPTIVE, CONSTRAINTS, OWN, turned_off
 from matview.storage.files import Files
 from matview.storage.floats import spark_options
+from matview.storage.groups import GROUP_BYTES, GROUP_ROWS
 from matview.storage.snapshot import DataFile, Level
 from matview.storage.stats import data_file
 from matview.versions.facts import BROADCAST_ROWS
@@ -28,7 +29,6 @@ from matview.versions.layout import LEVEL
 from matview.versions.text import spark_text
 
 UNCOMMITTED = "nothing was committed; free space or mend what Spark's own log names, then run it again"
-GROUP_ROWS, GROUP_BYTES = 200_000, 16 * 1024 * 1024
 """So few, and so small, that the driver reads a row group in some hundredths of a second. Of half as many a look-up
 would take a third of the time, and a scan a twentieth longer."""
 WRITE_OPTIONS = {

@@ -11,6 +11,7 @@ from pyspark.sql import types as t
 
 from matview.storage.files import Files
 from matview.storage.floats import arrow_options
+from matview.storage.groups import GROUP_BYTES, GROUP_ROWS
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL
 
@@ -30,6 +31,8 @@ _ARROW: dict[type[t.DataType], pa.DataType] = {
     t.TimestampNTZType: pa.timestamp("us"),
 }
 
+ENCODED = 4
+"""So many times smaller are columns in a file than in memory, about."""
 AS_SPARK_DOES = {
     "compression": "zstd",
     "coerce_timestamps": "us",
@@ -84,7 +87,8 @@ def shaped(found: pa.Table, schema: pa.Schema, rows: int) -> pa.Table:
 def write_few(files: Files, directory: str, level: Level, tuples: pa.Table) -> None:
     """One file, as Spark would write it but for its own notes."""
     with files.output(f"{directory}/{LEVEL}={level.value}/part-0.parquet") as stream:
-        pq.write_table(tuples, stream, **AS_SPARK_DOES, **arrow_options(tuples.schema))
+        rows = max(1, min(GROUP_ROWS, ENCODED * GROUP_BYTES * tuples.num_rows // max(1, tuples.nbytes)))
+        pq.write_table(tuples, stream, row_group_size=rows, **AS_SPARK_DOES, **arrow_options(tuples.schema))
 
 
 def distinct_values(*columns: pa.ChunkedArray) -> frozenset[Any] | None:

@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 from matview.remembered import cached_property
 from matview.storage.stats import group_bounds
 
+GROUP_ROWS, GROUP_BYTES = 200_000, 16 * 1024 * 1024
+"""At most so many, in files that are written here: a look-up reads whole row groups."""
 VALUE = 8
 """Bytes of a value, as they are counted: a long text counts as many."""
 

@@ -13,7 +13,7 @@ from sqlglot import exp, parse_one
 
 from matview.local.batch import Batch, Function, beside, one_array
 from matview.local.kinds import FOR_SPARK, Kind, NotLocal, arrow_of, kind_of
-from matview.local.scalars import Name, Scalar, Scope, converted, scalar
+from matview.local.scalars import Name, Scalar, Scope, condition_of, converted, scalar
 from matview.remembered import cached_property
 from matview.versions.text import MatviewSpark
 
@@ -71,7 +71,7 @@ class Program:
     def of(cls, named: Named, conditions: Iterable[exp.Expr], columns: Iterable[exp.Expr]) -> Program:
         known = {name: (place, kind) for place, (name, kind) in enumerate(named) if kind is not None}
         scope = Scope(known, tests={})
-        return cls(tuple(scalar(c, scope).of for c in conditions), tuple(scalar(c, scope) for c in columns))
+        return cls(tuple(condition_of(c, scope).of for c in conditions), tuple(scalar(c, scope) for c in columns))
 
     def computed(self, sides: Sequence[Side], schema: pa.Schema) -> pa.Table:
         batch = beside(len(sides[0].places), *((side.arrays, side.places) for side in sides))

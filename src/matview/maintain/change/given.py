@@ -62,9 +62,14 @@ class Given:
         return self.few is not None and not self.few.num_rows
 
     @property
+    def is_few(self) -> bool:
+        """So few that Spark needs but one partition for them."""
+        return self.few is not None and are_few(self.few.num_rows)
+
+    @property
     def together(self) -> DataFrame:
         """As `rows`; if they are few, in one partition, where grouping and writing need no shuffle."""
-        return self.rows if self.few is None else self.rows.coalesce(1)
+        return self.rows.coalesce(1) if self.is_few else self.rows
 
 
 def given(working: Working, rows: DataFrame, expected: float = math.inf) -> Given:

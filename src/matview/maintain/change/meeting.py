@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from matview.algebra.scalars import conjunction
 from matview.local.batch import one_array
-from matview.local.kinds import NotLocal
+from matview.local.kinds import FOR_SPARK
 from matview.local.matching import equal_pairs
 from matview.local.reach import MOST_ROWS
 from matview.maintain.change.beside import Side, computed
@@ -30,7 +30,7 @@ from matview.maintain.change.staged import RESTORE, Staged, staged_schema
 from matview.maintain.change.working import Working
 from matview.plan.narrow import LISTED, among
 from matview.storage.engine import Engine, small
-from matview.storage.few import arrow_schema, arrow_type, distinct_values, structs
+from matview.storage.few import are_few, arrow_schema, arrow_type, distinct_values, structs
 from matview.storage.fold import SMALL_FILE_ROWS, clustered
 from matview.storage.lookup import looked_up
 from matview.storage.snapshot import DataFile, Level
@@ -52,7 +52,7 @@ _NUMBERED = {Kind.INTEGRAL, Kind.DATE}
 class Met:
     """`__n` left joined to `__m`, as far as all conditions hold; `sides` has them on the driver, if they are few.
 
-    `fresh` is SQL that differs from row to row, from 0 up.
+    `fresh` is SQL that differs from one new row to another, from 0 up.
     """
 
     working: Working
@@ -73,9 +73,9 @@ class Met:
         levels = levels if found.count else ()
         if new is None and (sides := _on_the_driver(rows, met, key)) is not None:
             fresh, joined = f"{NEW}.{_AT}", partial(_put_into_spark, working.table.engine, sides)
-            return cls(working, joined, found.count, levels, is_together=True, fresh=fresh, sides=sides)
+            return cls(working, joined, found.count, levels, is_together=are_few(found.count), fresh=fresh, sides=sides)
         joined = partial(_joined, working.table.layout, rows, new, met, found.count, key)
-        return cls(working, joined, found.count, levels, is_together=rows.few is not None)
+        return cls(working, joined, found.count, levels, is_together=rows.is_few)
 
     def where(self, condition: str) -> Met:
         return replace(self, conditions=(*self.conditions, condition))
@@ -162,7 +162,7 @@ def _on_the_driver(rows: Given, met: Given, key: Sequence[str]) -> tuple[Side, S
         return None
     try:
         met_by_key = equal_pairs([*map(one_array, mine)], [*map(one_array, theirs)], [False] * len(key))
-    except NotLocal:
+    except FOR_SPARK:
         return None
     found = met_by_key.and_others(rows.few.num_rows)
     new = rows.few.append_column(_AT, pa.arange(0, rows.few.num_rows))

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from matview.errors import DuplicateKey, MatviewError
+from matview.local.reach import MOST_CHANGED
 from matview.maintain.change import faults
 from matview.maintain.change.beside import Side, computed
 from matview.maintain.change.comparing import same_sql
@@ -20,6 +21,7 @@ from matview.storage.engine import UNCOMMITTED, Written, small
 from matview.storage.faults import storage_failure
 from matview.storage.few import are_few, arrow_schema, write_few
 from matview.storage.files import Files
+from matview.storage.fold import SMALL_FILE_ROWS
 from matview.storage.snapshot import DataFile, Level
 from matview.versions.layout import LEVEL, RID
 from matview.versions.predicates import Kind, kind_of
@@ -113,7 +115,7 @@ def _fetched(working: Working, rows: DataFrame) -> pa.Table:
 def _carried_here(working: Working, staged: Staged, rows: pa.Table) -> pa.Table | None:
     """As `_carried`, of rows on the driver; None if what earlier statements staged is not to be had there."""
     if replaced := _replaced(working, staged):
-        earlier = working.table.few(replaced)
+        earlier = working.table.few(replaced, limit=MOST_CHANGED)
         if earlier is None:
             return None
         touched = rows.filter(pc.not_equal(rows[LEVEL], Level.BASE.value))[RID].combine_chunks()
@@ -146,6 +148,8 @@ def _write_few(working: Working, found: pa.Table, directory: str) -> Written:
     kept = found.filter(pc.not_equal(found[LEVEL], RESTORE))
     for level in Level:
         tuples = kept.filter(pc.equal(kept[LEVEL], level.value)).select(schema.names).cast(schema)
+        if tuples.num_rows > SMALL_FILE_ROWS and working.table.cluster_by:
+            tuples = tuples.sort_by([(name, "ascending") for name in working.table.cluster_by])
         if tuples.num_rows:
             write_few(working.table.files, directory, level, tuples)
     reported = {act: pc.sum(found.filter(pc.equal(found[ACT], int(act)))[TIMES]).as_py() for act in Operation}

@@ -1,4 +1,4 @@
-"""Rows that are written out in a statement: computed on the driver, where Python computes as Spark does."""
+"""Rows that are written out in a statement: computed on the driver, where Arrow computes as Spark does."""
 
 from __future__ import annotations
 

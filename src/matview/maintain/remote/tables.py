@@ -216,10 +216,14 @@ def fetched(rows: DataFrame) -> pa.Table:
     """Rows on the driver, in the types that travel; raises if they are too many."""
     schema = arrow_schema(rows.schema)
     with translated("computing what a source is sent"):
-        found = rows.limit(MOST_SENT + 1).toArrow()
-    if found.num_rows > MOST_SENT:
-        raise TooMany
+        found = no_more_than_sent(rows.limit(MOST_SENT + 1).toArrow())
     return found if schema is None else found.cast(schema)
+
+
+def no_more_than_sent(rows: pa.Table) -> pa.Table:
+    if rows.num_rows > MOST_SENT:
+        raise TooMany
+    return rows
 
 
 def _sent(rows: pa.Table) -> pa.Table:

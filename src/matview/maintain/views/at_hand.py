@@ -1,4 +1,4 @@
-"""What follows from few changed rows, computed on the driver, where Python computes as Spark does.
+"""What follows from few changed rows, computed on the driver, where Arrow computes as Spark does.
 
 Tables are looked up by the values that the rows at hand have; nothing of it starts a Spark job.
 """
@@ -14,14 +14,14 @@ from matview.algebra.nodes import Change, Node, Scan, Stored
 from matview.local.batch import one_array
 from matview.local.kinds import FOR_SPARK, NULL, Kind, NotLocal, arrow_of, held_as, kind_of, spark_of
 from matview.local.reach import MOST_ROWS, SMALL_TABLE
-from matview.local.relations import Rows, Wanted, evaluated, repeated
+from matview.local.relations import Rows, Wanted, evaluated, no_more_than_most, rehearsed, repeated
 from matview.local.scalars import converted
 from matview.maintain.change.given import Given
 from matview.maintain.change.working import Working
 from matview.maintain.context import Context
 from matview.storage.changes_of_few import changes_of_few
 from matview.storage.engine import Engine
-from matview.storage.few import most
+from matview.storage.few import are_few, most
 from matview.storage.lookup import looked_up
 from matview.storage.snapshot import DataFile
 from matview.versions.layout import COUNT, Layout
@@ -36,6 +36,8 @@ def at_hand(context: Context, node: Node, changed: Mapping[str, Sequence[DataFil
     if most() <= 0:
         return None
     try:
+        if not are_few(sum(f.rows for files in changed.values() for f in files)):
+            rehearsed(node)
         return evaluated(node, _Reader(context, changed, shared))
     except FOR_SPARK:
         return None
@@ -98,8 +100,7 @@ def _read(working: Working, names: tuple[str, ...], columns: Sequence[str], want
 
 
 def _rows(names: tuple[str, ...], kinds: tuple[Kind, ...], table: pa.Table) -> Rows:
-    if table.num_rows > MOST_ROWS:
-        raise NotLocal("many rows")
+    no_more_than_most(table.num_rows)
     columns = zip(map(one_array, table.columns), kinds, strict=True)
     return Rows(names, kinds, tuple(converted(column, arrow_of(kind)) for column, kind in columns), table.num_rows)
 

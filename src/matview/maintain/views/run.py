@@ -21,7 +21,7 @@ from matview.maintain.change.meeting import NEW as NEW_ROW
 from matview.maintain.change.stage import stage
 from matview.maintain.change.working import Counts, Working
 from matview.maintain.context import Context
-from matview.maintain.remote.tables import fetched
+from matview.maintain.remote.tables import fetched, no_more_than_sent
 from matview.maintain.views.at_hand import at_hand, given_rows
 from matview.plan.definition import Part
 from matview.plan.narrow import Values, narrowed
@@ -113,7 +113,9 @@ def _brought(context: Context, node: Node, changed: Changed, common: Common) -> 
     def compute(inner: Node, answers: Mapping[str, Given]) -> pa.Table:
         beside = common.beside(answers)
         here = _here(context, inner, changed, beside)
-        return fetched(result(context, inner, changed, beside)) if here is None or here.few is None else here.few
+        if here is None or here.few is None:
+            return fetched(result(context, inner, changed, beside))
+        return no_more_than_sent(here.few)
 
     found, answers = remote.brought(node, remote.where(rows, counts, here), here, compute)
     return found, common.beside(answers)
