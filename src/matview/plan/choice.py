@@ -12,6 +12,7 @@ from matview.plan import strategies
 from matview.plan.cost import ON_SPARK, ON_THE_DRIVER, REBUILD, REWRITE, Estimates, TableFacts
 from matview.plan.definition import Part
 from matview.plan.steps import Action, Rebuild, Step
+from matview.remembered import Remembered
 
 Policy = Literal["auto", "incremental", "strict", "full"]
 LEAST_CORRECTION, GREATEST_CORRECTION = 0.2, 5.0
@@ -68,14 +69,24 @@ def choose(part: Part, situation: Situation, mode: str = "auto") -> Step:
 
 def candidates(part: Part, situation: Situation) -> list[Step]:
     """Every strategy that applies, with its cost; full is always there, and last."""
-    changed = situation.changed
-    actions: dict[str, Action | None] = {}
+    changed, only_inserts = situation.changed, situation.only_inserts
+    updated = frozenset[str]().union(*(situation.tables[name].updated for name in changed))
+    key = (id(part), changed, only_inserts, updated)
+    _, actions = _KNOWN.get(key, lambda: (part, _actions(part, changed, only_inserts, updated)))
+    return [_priced(part, name, action, situation) for name, action in actions.items()]
+
+
+_KNOWN: Remembered[tuple[Part, dict[str, Action]]] = Remembered(500)
+"""Small transactions ask for the same again and again, of the same parts; one that is kept here stays the one it is."""
+
+
+def _actions(part: Part, changed: frozenset[str], only_inserts: bool, updated: frozenset[str]) -> dict[str, Action]:
+    found: dict[str, Action | None] = {}
     if changed and not part.is_opaque and part.has_net_changes:
-        updated = frozenset[str]().union(*(situation.tables[name].updated for name in changed))
-        actions["delta"] = strategies.delta(part, changed, only_inserts=situation.only_inserts, updated=updated)
-        actions["affected"] = strategies.affected(part, changed)
-    actions["full"] = strategies.full(part)
-    return [_priced(part, name, action, situation) for name, action in actions.items() if action is not None]
+        found["delta"] = strategies.delta(part, changed, only_inserts=only_inserts, updated=updated)
+        found["affected"] = strategies.affected(part, changed)
+    found["full"] = strategies.full(part)
+    return {name: action for name, action in found.items() if action is not None}
 
 
 def _priced(part: Part, strategy: str, action: Action, situation: Situation) -> Step:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from matview.algebra.nodes import Change, Node, Scan, SetOp, Stored, UnionAll, parts, rebuilt, transform, walk
 from matview.algebra.schema import Field, Schema
 from matview.plan.definition import Part
+from matview.remembered import Remembered
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,15 @@ def _using(node: Node, names: Mapping[Node, str]) -> Node:
 
 def widened(views: Sequence[Part], schemas: Mapping[str, Schema]) -> list[Part]:
     """Each part reads of every table what any of them reads, where that leaves what it shows as it is."""
+    key = (tuple(map(id, views)), tuple(sorted(schemas.items())))
+    return _WIDE.get(key, lambda: (tuple(views), _widened(views, schemas)))[1]
+
+
+_WIDE: Remembered[tuple[tuple[Part, ...], list[Part]]] = Remembered(100)
+"""The same views are refreshed together again and again; what is kept here stays the one it is."""
+
+
+def _widened(views: Sequence[Part], schemas: Mapping[str, Schema]) -> list[Part]:
     wanted: dict[str, dict[str, None]] = {}
     for part in views:
         for leaf in walk(part.node):

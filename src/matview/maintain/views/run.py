@@ -26,6 +26,7 @@ from matview.maintain.views.at_hand import at_hand, given_rows
 from matview.plan.definition import Part
 from matview.plan.narrow import Values, narrowed
 from matview.plan.steps import NEW, OLD, Apply, Merge
+from matview.remembered import Remembered
 from matview.sql.render import query
 from matview.storage.changes import changes
 from matview.storage.engine import relation, relation_name
@@ -190,11 +191,25 @@ def merged(
     context: Context, working: Working, action: Merge, changed: Changed, common: Common, expected: float
 ) -> Counts:
     """Rows, about so many, are put together with the stored ones of the same key."""
-    values = {name: _sql(working, value) for name, value in action.values}
+    values, gone = _merging(working, action)
     new = None if _are_many(expected) else _here(context, action.rows, changed, common)
     if new is None:
         new = given(working, result(context, action.rows, changed, common), expected)
-    return stage(working, rows.merged(working, new, values, _sql(working, action.gone)))
+    return stage(working, rows.merged(working, new, values, gone))
+
+
+_MERGING: Remembered[tuple[Merge, tuple[dict[str, str], str]]] = Remembered(500)
+
+
+def _merging(working: Working, action: Merge) -> tuple[dict[str, str], str]:
+    """The values of an action's columns, and whether a row goes, as SQL; made once for as long as they are the same."""
+    key = (id(action.values), id(action.gone), working.table.layout)
+
+    def made() -> tuple[Merge, tuple[dict[str, str], str]]:
+        values = {name: _sql(working, value) for name, value in action.values}
+        return action, (values, _sql(working, action.gone))
+
+    return _MERGING.get(key, made)[1]
 
 
 def _are_many(expected: float) -> bool:
