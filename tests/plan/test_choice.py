@@ -80,18 +80,31 @@ def test_each_part_is_looked_at_once() -> None:
 @dataclass(frozen=True)
 class Took:
     strategy: str
-    estimated: float
     seconds: float
+    at_hand: bool = True
+    estimated: float = 1.0
+
+
+def costs(*past: Took) -> dict[str, float]:
+    plain = situation(changed=1000, stored=10_000_000)
+    return {step.strategy: step.cost for step in candidates(view(JOINED), replace(plain, past=past))}
 
 
 def test_what_others_took_tells_of_a_strategy_that_was_not_tried_only_if_it_was_longer() -> None:
     """A slow machine is slow for all; that rows were quickly at hand does not make it cheap to compute everything."""
-    plain = situation(changed=1000, stored=10_000_000)
+    before = costs(*[Took("delta", 1.0)] * 5)
+    assert costs(*[Took("delta", 0.25)] * 5) == pytest.approx(before | {"delta": before["delta"] / 4})
+    assert costs(*[Took("delta", 3.0)] * 5) == pytest.approx({strategy: 3 * cost for strategy, cost in before.items()})
 
-    def costs(factor: float) -> dict[str, float]:
-        past = [Took("delta", 1.0, factor)] * 5
-        return {step.strategy: step.cost for step in candidates(view(JOINED), replace(plain, past=past))}
 
-    before = costs(1.0)
-    assert costs(0.25) == pytest.approx(before | {"delta": before["delta"] / 4})
-    assert costs(3.0) == pytest.approx({strategy: 3 * cost for strategy, cost in before.items()})
+def test_what_the_driver_took_tells_nothing_of_spark() -> None:
+    before, by_spark = costs(), [Took("delta", 4.0, at_hand=False)] * 5
+    assert costs(*[Took("delta", 0.5)] * 5, *by_spark)["delta"] == pytest.approx(before["delta"] / 2)
+    assert costs(*[Took("full", 0.5, at_hand=False)] * 5)["delta"] == pytest.approx(before["delta"])
+
+
+def test_what_is_corrected_is_the_estimate() -> None:
+    """Were the corrected one corrected again, it would swing between right and wrong."""
+    told = replace(situation(changed=1000, stored=10_000_000), past=[Took("delta", 0.25)] * 5)
+    (step,) = (step for step in candidates(view(JOINED), told) if step.strategy == "delta")
+    assert (step.estimated, step.cost) == pytest.approx((costs()["delta"], costs()["delta"] / 4))

@@ -197,6 +197,7 @@ def refresh_record(row: RowMapping) -> RefreshRecord:
         seconds=row["seconds"],
         rows=row["rows"],
         refreshed_at=row["refreshed_at"],
+        at_hand=bool(row["at_hand"]),
     )
 
 

@@ -207,7 +207,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class RefreshRecord:
-    """What one refresh of a view did, and what it cost against what was expected."""
+    """What one refresh of a view did, and what it cost against what was estimated, for the driver or for Spark."""
 
     view: str
     vn: int
@@ -216,6 +216,7 @@ class RefreshRecord:
     seconds: float
     rows: int
     refreshed_at: float = 0.0
+    at_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,6 +172,7 @@ refresh = Table(
     Column("seconds", Double, nullable=False),
     Column("rows", BigInteger, nullable=False),
     Column("refreshed_at", Double, nullable=False),
+    Column("at_hand", Boolean, nullable=False),
 )
 """By the view's name: computed anew, a view is another table."""
 

@@ -162,4 +162,5 @@ def _refresh_row(record: RefreshRecord, now: float) -> dict[str, object]:
         "seconds": record.seconds,
         "rows": record.rows,
         "refreshed_at": now,
+        "at_hand": record.at_hand,
     }

@@ -25,6 +25,8 @@ class Past(Protocol):
     @property
     def strategy(self) -> str: ...
     @property
+    def at_hand(self) -> bool: ...
+    @property
     def estimated(self) -> float: ...
     @property
     def seconds(self) -> float: ...
@@ -102,8 +104,9 @@ def _priced(part: Part, strategy: str, action: Action, situation: Situation) -> 
         written = REBUILD + rows * REWRITE
     else:
         written = rates.look_up + stored * rates.scan + rows * rates.write
-    cost = (made.seconds + written) * _correction(strategy, situation.past)
-    return replace(step.over(estimates.arranged(step.node)), rows=rows, cost=cost, at_hand=at_hand)
+    estimated = made.seconds + written
+    priced = replace(step.over(estimates.arranged(step.node)), rows=rows, estimated=estimated, at_hand=at_hand)
+    return replace(priced, cost=estimated * _correction(priced, situation.past))
 
 
 def _is_at_hand(step: Step, situation: Situation) -> bool:
@@ -114,13 +117,17 @@ def _is_at_hand(step: Step, situation: Situation) -> bool:
     return few and may_be_computed(step.node) and is_led(step.node, lambda name: facts[name].rows)
 
 
-def _correction(strategy: str, past: Sequence[Past]) -> float:
-    """How far estimates were off, lately. A strategy that was not tried is taken to be off as the others were if those
-    took longer, as all do on a slow machine; that they took less time says nothing of it."""
-    ratios = [(p.strategy, p.seconds / p.estimated) for p in past if p.estimated > 0][:REMEMBERED]
-    if not ratios:
-        return 1.0
-    own = [ratio for tried, ratio in ratios if tried == strategy]
-    usual = statistics.median(ratio for _, ratio in ratios)
-    found = statistics.geometric_mean([usual, *own]) if own else max(1.0, usual)
+def _correction(step: Step, past: Sequence[Past]) -> float:
+    """How far estimates were off, lately, where the step is to run: on the driver, or on Spark.
+
+    What was not tried there is taken to be off as what was if that took longer, as all does on a slow machine; that it
+    took less time says nothing of it.
+    """
+    known = [(p, p.seconds / p.estimated) for p in past if p.estimated > 0]
+    there = [(p.strategy, ratio) for p, ratio in known if p.at_hand == step.at_hand][:REMEMBERED]
+    own = [ratio for strategy, ratio in there if strategy == step.strategy]
+    if own:
+        found = statistics.geometric_mean([statistics.median(ratio for _, ratio in there), *own])
+    else:
+        found = max(1.0, statistics.median([ratio for _, ratio in known[:REMEMBERED]] or [1.0]))
     return min(GREATEST_CORRECTION, max(LEAST_CORRECTION, found))

@@ -42,13 +42,14 @@ Action = Apply | Merge | Rebuild
 
 @dataclass(frozen=True)
 class Step:
-    """An action on a part, by the strategy that proposed it: how many rows it computes and seconds it takes, about;
-    whether the driver may compute them itself."""
+    """An action on a part, by the strategy that proposed it: about how many rows it computes; the seconds by estimate,
+    and corrected by what was seen; whether the driver may compute it itself."""
 
     part: Part
     strategy: str
     action: Action
     rows: float = 0.0
+    estimated: float = 0.0
     cost: float = 0.0
     at_hand: bool = False
 

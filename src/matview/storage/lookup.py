@@ -19,11 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from matview.local.batch import one_array
 from matview.local.reach import MOST_CHANGED
 from matview.remembered import cached_property
 from matview.storage.few import arrow_schema, arrow_type, read_few, shaped
 from matview.storage.files import translated_storage
 from matview.storage.groups import Bounds, Groups
+from matview.storage.members import members
 from matview.storage.snapshot import DataFile, Level
 from matview.storage.table import VersionedTable
 from matview.versions.layout import RID
@@ -222,12 +224,14 @@ class _Look:
 
     def _hits(self, file: _Opened, group: int, rows: int) -> pa.Array | None:
         """Where the rows are that have one of the values in every column; None: everywhere."""
-        places = None
+        places, groups = None, file.place.groups
         for name, values in self._wanted.items():
             schema = pa.schema([self._schema.field(name)])
-            column = shaped(file.columns(group, [name]), schema, rows)[name].combine_chunks()
-            there = pc.is_in(column if places is None else column.take(places), values)
-            places = pc.indices_nonzero(there) if places is None else places.filter(there)
+            column = one_array(shaped(file.columns(group, [name]), schema, rows)[name])
+            left = column if places is None else column.take(places)
+            bounds = groups.bounds(group, name) if name in groups.leaves else None
+            found = members(left, values, self._sorted.get(name), bounds)
+            places = found if places is None else places.take(found)
             if not len(places):
                 break
         return places

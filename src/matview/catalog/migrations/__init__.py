@@ -16,6 +16,7 @@ from matview.catalog.migrations import (
     m0004_sources,
     m0005_anew,
     m0006_holds,
+    m0007_at_hand,
 )
 
 Migration = Callable[[Connection], None]
@@ -27,4 +28,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m0004_sources.upgrade,
     m0005_anew.upgrade,
     m0006_holds.upgrade,
+    m0007_at_hand.upgrade,
 )

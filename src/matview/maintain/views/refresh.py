@@ -234,8 +234,8 @@ def _timed(context: Context, task: _Task, common: run.Common) -> Counts:
         counts = _run(context, step, target, planned.changed, common)
     seconds = time.perf_counter() - began
     name = target.part.name
-    expected = planned.step.cost if context.definitions.is_warm(name, step.strategy) else 0.0
-    record = RefreshRecord(name, context.version, step.strategy, expected, seconds, counts.total)
+    estimated = planned.step.estimated if context.definitions.is_warm(name, step.strategy) else 0.0
+    record = RefreshRecord(name, context.version, step.strategy, estimated, seconds, counts.total, at_hand=step.at_hand)
     context.notes.refreshes.append(record)
     return counts
 
