@@ -1,7 +1,7 @@
 """What refreshing views costs: by each strategy and share of change, against computing anew; one row; five together.
 
 On TPC-H at scale factor 1. Run with `make bench NAME=refresh`; MATVIEW_BENCH_SCALE, _PARTS,
-_SHARES and _TIMES narrow it.
+_SHARES, _TIMES and _STREAMS (with semicolons between them) narrow it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bench.report import RESULTS, Figure, console, ratio, report
 from matview.spark.session import spark_session
 
 SCALE = float(os.environ.get("MATVIEW_BENCH_SCALE", "1"))
-PARTS = os.environ.get("MATVIEW_BENCH_PARTS", "small,curve,kinds,together").split(",")
+PARTS = os.environ.get("MATVIEW_BENCH_PARTS", "small,together,curve,kinds").split(",")
 SHARES = [float(s) for s in os.environ.get("MATVIEW_BENCH_SHARES", "0.0001,0.001,0.01,0.05,0.2,0.5").split(",")]
 KEYS = {
     "customer": "c_custkey",
@@ -49,7 +49,7 @@ MOST_TIMES = 7
 TOGETHER = 5
 KINDS_OF = ("jv1", "summary")
 KIND_SHARES = [0.01, 0.05, 0.1, 0.2, 0.5]
-STREAMS: dict[str, tuple[Kind, bool, int]] = {
+ALL_STREAMS: dict[str, tuple[Kind, bool, int]] = {
     "inserts": ("inserts", False, 1),
     "deletes": ("deletes", False, 1),
     "updates": ("updates", False, 1),
@@ -58,6 +58,7 @@ STREAMS: dict[str, tuple[Kind, bool, int]] = {
 }
 """What changes, whether 80 % of it is among a fifth, and in how many transactions: where several hit the same rows,
 their changes are net."""
+STREAMS = {s: ALL_STREAMS[s] for s in os.environ.get("MATVIEW_BENCH_STREAMS", ";".join(ALL_STREAMS)).split(";")}
 PAPER = {"inserts": "23 %", "deletes": "15 %", "updates": "7 %", "mixed, skewed": "24 %"}
 
 

@@ -57,6 +57,21 @@ def test_many_changes_are_for_spark() -> None:
     assert choose(view(JOINED), situation(changed=9_000_000, stored=10_000_000)).strategy == "full"
 
 
+SUMMED = "SELECT g, sum(v) AS total, count(*) AS n FROM scores GROUP BY g"
+
+
+@pytest.mark.conforms("C13")
+@pytest.mark.parametrize("text", [JOINED, SUMMED])
+def test_there_is_one_crossover(text: str) -> None:
+    """From changes while they are few, anew from some share on."""
+    rows = 10_000_000
+    shares = [10**-6, 10**-4, 0.01, *(n / 20 for n in range(1, 20))]
+    chosen = [choose(view(text), situation(int(rows * share), rows)).strategy for share in shares]
+    before = chosen.index("full")
+    assert set(chosen[:before]) == {"delta"} and before >= 3
+    assert set(chosen[before:]) == {"full"}
+
+
 def scan(table: str) -> Scan:
     return Scan(table, ("a",), (Field(f"{table}.a", "int"),))
 

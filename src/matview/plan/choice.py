@@ -57,10 +57,10 @@ def with_remote(policy: Policy, *, remote: bool) -> Policy:
 
 def choose(part: Part, situation: Situation, mode: str = "auto") -> Step:
     """The step to take: by the strategy that `mode` names, if that one applies, or else by the cheapest."""
+    actions = _applicable(part, situation)
+    if mode in actions:
+        return _priced(part, mode, actions[mode], situation)
     options = candidates(part, situation)
-    named = [step for step in options if step.strategy == mode]
-    if named:
-        return named[0]
     if situation.policy == "full":
         return options[-1]
     incremental = [step for step in options if step.strategy != "full"]
@@ -71,11 +71,14 @@ def choose(part: Part, situation: Situation, mode: str = "auto") -> Step:
 
 def candidates(part: Part, situation: Situation) -> list[Step]:
     """Every strategy that applies, with its cost; full is always there, and last."""
+    return [_priced(part, name, action, situation) for name, action in _applicable(part, situation).items()]
+
+
+def _applicable(part: Part, situation: Situation) -> dict[str, Action]:
     changed, only_inserts = situation.changed, situation.only_inserts
     updated = frozenset[str]().union(*(situation.tables[name].updated for name in changed))
     key = (id(part), changed, only_inserts, updated)
-    _, actions = _KNOWN.get(key, lambda: (part, _actions(part, changed, only_inserts, updated)))
-    return [_priced(part, name, action, situation) for name, action in actions.items()]
+    return _KNOWN.get(key, lambda: (part, _actions(part, changed, only_inserts, updated)))[1]
 
 
 _KNOWN: Remembered[tuple[Part, dict[str, Action]]] = Remembered(500)

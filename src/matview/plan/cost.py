@@ -48,7 +48,7 @@ class Rates:
     write: float
 
 
-ON_SPARK = Rates(0.4, 0.2, scan=1.0e-7, probe=0.6e-7, shuffle=7.0e-7, group=2.5e-7, sort=9.0e-7, write=1.6e-6)
+ON_SPARK = Rates(0.4, 0.2, scan=1.0e-7, probe=0.6e-7, shuffle=7.0e-7, group=2.5e-7, sort=9.0e-7, write=5.0e-6)
 ON_THE_DRIVER = Rates(0.02, 0.01, scan=2.0e-8, probe=0.0, shuffle=0.0, group=2.5e-7, sort=9.0e-7, write=5.0e-6)
 """Tables are looked up there: rows that are passed by cost little, those that are met are counted as written."""
 REBUILD, REWRITE = 0.1, 0.4e-6
