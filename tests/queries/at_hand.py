@@ -33,7 +33,8 @@ class OfDuck:
         found = self._rows(leaf, self.name(leaf).sql("duckdb"), leaf)
         if wanted is None:
             return found
-        near = pc.is_in(found.column(wanted.name), wanted.values.cast(found.column(wanted.name).type))
+        column = found.column(wanted.name)
+        near = pc.is_in(column, wanted.among(column.type))
         extra = pa.array([at == 0 for at in range(found.size)], pa.bool_())
         return found.taken(pc.indices_nonzero(pc.or_(near, extra)))
 

@@ -98,6 +98,12 @@ class Wanted:
     name: str
     values: pa.Array
 
+    def among(self, kind: pa.DataType) -> pa.Array:
+        """The values, to be looked up in a column of a type; NotLocal if they are of another, but for whole numbers."""
+        if self.values.type != kind and not (pa.types.is_integer(self.values.type) and pa.types.is_integer(kind)):
+            raise NotLocal(f"values of type {self.values.type} are not looked up in {kind}")
+        return converted(self.values, kind)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Wanted) and self.name == other.name and self.values is other.values
 

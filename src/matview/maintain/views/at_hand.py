@@ -109,7 +109,4 @@ def _values(layout: Layout, column: str, wanted: Wanted) -> dict[str, pa.Array]:
     kind = kind_of(layout.type_of(column))
     if kind.name not in LOOKED_UP:
         raise NotLocal(f"values of type {kind.name} are not looked up")
-    to, found = arrow_of(kind), wanted.values
-    if found.type != to and not (pa.types.is_integer(found.type) and pa.types.is_integer(to)):
-        raise NotLocal(f"values of type {found.type} are not looked up in {kind.name}")
-    return {column: converted(found, to)}
+    return {column: wanted.among(arrow_of(kind))}
