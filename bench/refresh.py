@@ -12,7 +12,7 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -156,7 +156,7 @@ class Bench:
                     bar = 1 / 5 if view in ("jv2", "summary") else None
                     self.add(f"incremental / full, {view}, 0.1 %", best / seconds["full"], bar)
         self.details["curves"] = {"shares": SHARES, "seconds": curves}
-        draw(curves)
+        draw("curves", "seconds", SHARES, curves)
 
     def _strategies(self, view: str) -> dict[str, float]:
         """Each tried on the same change, warm, in turn, and turns at being the first; short ones more often, those that
@@ -190,7 +190,7 @@ class Bench:
                     note = f"not reached; {note}"
                 self.add(f"crossover, {view}, {stream}", crossing or KIND_SHARES[-1], None, note)
         self.details["kinds"] = {"shares": KIND_SHARES, "ratios": ratios}
-        draw_kinds(ratios)
+        draw("kinds", "delta / anew", KIND_SHARES, ratios)
 
     def together(self) -> None:
         """Five views refreshed in one transaction against each in one of its own, after changes alike of 0.1 %."""
@@ -223,32 +223,21 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def draw(curves: dict[str, dict[str, list[float | None]]]) -> None:
+def draw(
+    name: str, what: str, shares: Sequence[float], curves: Mapping[str, Mapping[str, Sequence[float | None]]]
+) -> None:
+    """A graph for each view, a line for each strategy or stream."""
     figure, axes = pyplot.subplots(1, len(curves), figsize=(4 * len(curves), 3.4), sharey=True)
     for axis, (view, lines) in zip(axes, curves.items(), strict=True):
-        for strategy, seconds in lines.items():
-            style = {"chosen": "k:"}.get(strategy, "o-")
-            axis.plot([100 * s for s in SHARES], seconds, style, label=strategy, markersize=3)
+        for line, values in lines.items():
+            style = {"chosen": "k:"}.get(line, "o-")
+            axis.plot([100 * s for s in shares], values, style, label=line, markersize=3)
         axis.set(title=view, xscale="log", yscale="log", xlabel="% changed")
-    axes[0].set_ylabel("seconds")
+    axes[0].set_ylabel(what)
     axes[0].legend()
     figure.tight_layout()
     RESULTS.mkdir(exist_ok=True)
-    figure.savefig(RESULTS / "refresh-curves.png", dpi=110)
-
-
-def draw_kinds(ratios: dict[str, dict[str, list[float]]]) -> None:
-    figure, axes = pyplot.subplots(1, len(ratios), figsize=(5 * len(ratios), 3.8), sharey=True)
-    for axis, (view, lines) in zip(axes, ratios.items(), strict=True):
-        for stream, found in lines.items():
-            axis.plot([100 * s for s in KIND_SHARES], found, "o-", label=stream, markersize=3)
-        axis.axhline(1.0, color="grey", linestyle=":")
-        axis.set(title=view, xscale="log", yscale="log", xlabel="% changed")
-    axes[0].set_ylabel("delta / anew")
-    axes[0].legend()
-    figure.tight_layout()
-    RESULTS.mkdir(exist_ok=True)
-    figure.savefig(RESULTS / "refresh-kinds.png", dpi=110)
+    figure.savefig(RESULTS / f"refresh-{name}.png", dpi=110)
 
 
 def main() -> None:
