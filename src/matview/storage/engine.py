@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -131,13 +131,14 @@ class Engine:
             return None
         return self.spark.read.schema(struct).parquet(*paths).withColumn(LEVEL, F.lit(level.value))
 
-    def sql(self, query: exp.Expr | str, relations: Mapping[str, DataFrame]) -> DataFrame:
-        """Runs a query in which the names of `relations` stand for data frames."""
+    def sql(self, query: exp.Expr | str, relations: Mapping[str, DataFrame | str]) -> DataFrame:
+        """Runs a query in which the names of `relations` stand for data frames, or for queries."""
         text = query if isinstance(query, str) else spark_text(query)
+        frames = {name: rows for name, rows in relations.items() if isinstance(rows, DataFrame)}
+        spelled = {name: f"({rows})" for name, rows in relations.items() if isinstance(rows, str)}
+        text = _with_relations(text, spelled)
         with translated():
-            return (
-                self.spark.sql(_with_fields(text, relations), None, **relations) if relations else self.spark.sql(text)
-            )
+            return self.spark.sql(_with_fields(text, frames), None, **frames) if frames else self.spark.sql(text)
 
     def write(
         self,
@@ -178,11 +179,15 @@ class Engine:
         return tuple(f for f in made if f.rows)
 
 
-def _with_fields(text: str, relations: Mapping[str, DataFrame]) -> str:
+def _with_fields(text: str, relations: Iterable[str]) -> str:
     """The text as a format string whose fields are the relations; braces of its own are doubled."""
     text = text.replace("{", "{{").replace("}", "}}")
-    for name in relations:
-        text = re.sub(rf"`?\b{re.escape(name)}\b`?", "{" + name + "}", text)
+    return _with_relations(text, {name: "{" + name + "}" for name in relations})
+
+
+def _with_relations(text: str, relations: Mapping[str, str]) -> str:
+    for name, told in relations.items():
+        text = told.join(re.split(rf"`?\b{re.escape(name)}\b`?", text))
     return text
 
 

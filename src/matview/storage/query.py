@@ -21,6 +21,7 @@ from matview.storage.engine import Engine, relation, relation_name
 from matview.storage.few import most
 from matview.storage.lookup import looked_up, wanted_of
 from matview.storage.snapshot import DataFile, Level, Snapshot
+from matview.storage.spelled import spelled
 from matview.storage.table import VersionedTable
 from matview.versions.expiry import Grain
 from matview.versions.predicates import Predicate, constant, sargable
@@ -131,7 +132,7 @@ def run_query(
     bound: Mapping[str, DataFrame] | None = None,
 ) -> DataFrame:
     """The query as of `version`, each table read from the snapshot that `lookup` gives; names in `bound` stay."""
-    relations: dict[str, DataFrame] = dict(bound or {})
+    relations: dict[str, DataFrame | str] = dict(bound or {})
     is_plain = _is_plain(query)
 
     def replace(reference: exp.Table) -> exp.Expr:
@@ -144,7 +145,8 @@ def run_query(
         layout, overlay = found.table.layout, None
         tuples, few = relation_name(), found.few(predicates, version) if is_plain else None
         if few is not None:
-            relations[tuples] = engine.local(few, engine.struct(layout.columns))
+            struct = engine.struct(layout.columns)
+            relations[tuples] = spelled(few, struct) or engine.local(few, struct)
         else:
             relations[tuples] = found.table.tuples(found.files(predicates, version))
         if few is None and found.snapshot.overlay:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, StructField, StructType
 from sqlglot import exp, parse_one
 
-from matview.local.batch import Batch, Function, beside, one_array
+from matview.local.batch import Batch, Function, beside, one_array, whole
 from matview.local.kinds import FOR_SPARK, Kind, NotLocal, arrow_of, kind_of
 from matview.local.scalars import Name, Scalar, Scope, condition_of, converted, scalar
+from matview.maintain.change.working import Working
 from matview.remembered import cached_property
 from matview.versions.text import MatviewSpark
 
@@ -42,6 +43,37 @@ class Side:
     @cached_property
     def arrays(self) -> list[pa.Array]:
         return [_array(self.table.column(i), kind) for i, (_, kind) in enumerate(self.columns)]
+
+    def where(self, holds: Function) -> Side:
+        """The rows for which a condition holds."""
+        batch = beside(len(self.places), (self.arrays, self.places))
+        return replace(self, places=self.places.filter(whole(holds(batch), batch.size)))
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """A transaction in SQL: its number, and the first row identities that it gave, and that it has left to give."""
+
+    vn: str
+    first_rid: str
+    next_rid: str
+
+    @classmethod
+    def told(cls, working: Working) -> Now:
+        return cls(str(working.vn), f"{working.first_rid}L", f"{working.next_rid}L")
+
+
+_NAMED = [f"{part}" for part in Now.__slots__]
+NOW = Now(*(f"__now.{part}" for part in _NAMED))
+"""As columns of one more side: what is the same for all transactions is the same text, and made a program once."""
+
+
+def now(working: Working, size: int) -> Side:
+    """The side that `NOW` speaks of, beside so many rows."""
+    values = [working.vn, working.first_rid, working.next_rid]
+    table = pa.table({name: pa.array([value], pa.int64()) for name, value in zip(_NAMED, values, strict=True)})
+    shape = StructType([StructField(name, LongType()) for name in _NAMED])
+    return Side("__now", table, shape, pa.repeat(pa.scalar(0, pa.int32()), size))
 
 
 def _array(column: pa.ChunkedArray, kind: Kind | None) -> pa.Array:
@@ -104,12 +136,13 @@ def computed(
         return None
 
 
-def computed_once(
-    sides: Sequence[Side], conditions: Iterable[exp.Expr], columns: Iterable[exp.Expr], schema: pa.Schema
-) -> pa.Table | None:
-    """As `computed`, of what hardly comes again."""
+def met(side: Side, always: str, asked: exp.Expr | None) -> Side | None:
+    """The rows for which two conditions hold: one that comes again and again, and one that hardly ever does. None if
+    that is for Spark to find out."""
+    known = _program(side.columns, (always,), ())
     try:
-        return Program.of(_named(sides), conditions, columns).computed(sides, schema)
+        once = Program.of(side.columns, () if asked is None else (asked,), ())
+        return None if known is None else reduce(Side.where, (*known.conditions, *once.conditions), side)
     except FOR_SPARK:
         return None
 

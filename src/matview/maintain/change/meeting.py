@@ -23,7 +23,7 @@ from matview.local.batch import one_array
 from matview.local.kinds import FOR_SPARK
 from matview.local.matching import equal_pairs
 from matview.local.reach import MOST_ROWS
-from matview.maintain.change.beside import Side, computed
+from matview.maintain.change.beside import NOW, Now, Side, computed, now
 from matview.maintain.change.comparing import all_of, comparable, same_sql
 from matview.maintain.change.given import Extent, Given, extent, newest_states
 from matview.maintain.change.staged import RESTORE, Staged, staged_schema
@@ -42,8 +42,6 @@ from matview.versions.tuples import Operation
 
 NEW, MET = "__n", "__m"
 _AT = "__at"
-_NOW = "__now"
-"""The transaction, as one more side: what is the same for all of them is the same text, and parsed once."""
 BULK_ROWS = 1_000_000
 _NUMBERED = {Kind.INTEGRAL, Kind.DATE}
 
@@ -82,18 +80,21 @@ class Met:
 
     def staged(self, act: str, values: Mapping[str, str], beside: Mapping[str, str]) -> Staged:
         """The tuples after `act`, by Tables 2-4."""
-        absent, vn, rid = f"{MET}.{RID} IS NULL", str(self.working.vn), f"{self.working.next_rid}L"
-        level = f"CASE WHEN {absent} THEN '{Level.BASE.value}' ELSE {after(self.working, act, MET)} END"
-        apart = {LEVEL: level, **beside}
-        stored = partial(_after, self.working.table.layout, act, tuple(values.items()), self.fresh)
-        here = self._computed(stored(f"{_NOW}.vn", f"{_NOW}.rid") | apart) if self.sides else None
+        told = partial(self._told, act, values, beside)
+        here = self._computed(told(NOW)) if self.sides else None
         return Staged(
-            lambda: self._selected(values, stored(vn, rid) | apart),
+            lambda: self._selected(values, told(Now.told(self.working))),
             self.levels,
             self.count,
             few=self.is_together,
             here=here,
         )
+
+    def _told(self, act: str, values: Mapping[str, str], beside: Mapping[str, str], at: Now) -> dict[str, str]:
+        """The columns of the tuples afterwards, and those beside them, as SQL."""
+        stored = _after(self.working.table.layout, act, tuple(values.items()), self.fresh, at)
+        level = f"CASE WHEN {MET}.{RID} IS NULL THEN '{Level.BASE.value}' ELSE {after(self.working, act, MET, at)} END"
+        return {**stored, LEVEL: level, **beside}
 
     def _selected(self, values: Mapping[str, str], columns: Mapping[str, str]) -> DataFrame:
         rows = self.joined()
@@ -104,10 +105,7 @@ class Met:
     def _computed(self, columns: Mapping[str, str]) -> pa.Table | None:
         schema = staged_schema(self.working.table, columns)
         assert schema is not None  # the sides have no types that do not travel
-        now = pa.table({"vn": [self.working.vn], "rid": [self.working.next_rid]})
-        shape = StructType([StructField("vn", LongType()), StructField("rid", LongType())])
-        everywhere = pa.repeat(pa.scalar(0, pa.int32()), len(self.sides[0].places))
-        sides = (*self.sides, Side(_NOW, now, shape, everywhere))
+        sides = (*self.sides, now(self.working, len(self.sides[0].places)))
         return computed(sides, self.conditions, columns.values(), schema)
 
     def _arranged(self, rows: DataFrame, values: Mapping[str, str]) -> DataFrame:
@@ -122,23 +120,21 @@ class Met:
 
 
 @lru_cache(256)
-def _after(
-    layout: Layout, act: str, values: tuple[tuple[str, str], ...], fresh: str, vn: str, rid: str
-) -> dict[str, str]:
-    """The stored columns after `act`; `vn` and `rid` are SQL for the transaction's number and first new identity."""
+def _after(layout: Layout, act: str, values: tuple[tuple[str, str], ...], fresh: str, at: Now) -> dict[str, str]:
+    """The stored columns after `act`."""
     new, absent = dict(values), f"{MET}.{RID} IS NULL"
-    created = setwise.inserted(layout, vn, new, f"{rid} + {fresh}")
-    changed = setwise.changed(layout, vn, act, {c: new[c] for c in layout.updatable}, row=MET)
+    created = setwise.inserted(layout, at.vn, new, f"{at.next_rid} + {fresh}")
+    changed = setwise.changed(layout, at.vn, act, {c: new[c] for c in layout.updatable}, row=MET)
     return {c: f"CASE WHEN {absent} THEN {created[c]} ELSE {changed[c]} END" for c in created}
 
 
-def after(working: Working, act: str | Operation, row: str) -> str:
+def after(working: Working, act: str | Operation, row: str, at: Now) -> str:
     """The level of a stored tuple after `act`: in the overlay. An insert of this very transaction that it deletes again
     is undone: a new tuple turns void, a revived one is restored."""
     if not working.staged:
         return f"'{Level.OVERLAY.value}'"
-    undone = setwise.own_insert_deleted(working.table.layout, working.vn, act, row=row)
-    revived = f"{quoted(row)}.{RID} < {working.first_rid}"
+    undone = setwise.own_insert_deleted(working.table.layout, at.vn, act, row=row)
+    revived = f"{quoted(row)}.{RID} < {at.first_rid}"
     return f"CASE WHEN {undone} AND {revived} THEN '{RESTORE}' ELSE '{Level.OVERLAY.value}' END"
 
 
