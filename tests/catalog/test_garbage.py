@@ -91,7 +91,7 @@ def test_refreshes_are_remembered_view_by_view(catalog: Catalog, maintain: Calla
         maintain(catalog, CatalogChanges(refreshes=(RefreshRecord("often", vn, "delta", 1.0, 1.0, 1),)))
     lease = catalog.lease.acquire("collector", 60)
     assert catalog.views.prune(lease, 55) == 5
-    assert len(catalog.views.refreshes("rare")) == 1
+    assert len(catalog.views.refreshes("rare")["rare"]) == 1
     assert [record.vn for record in catalog.views.newest_refreshes(100)] == [*range(62, 7, -1), 2]
 
 

@@ -34,6 +34,8 @@ class Database:
     reading: Mapping[str, Any]
     writing: Mapping[str, Any]
     clock_query: TextClause | None
+    has_one_writer: bool
+    """To begin a write keeps all other writers out."""
 
     @property
     def name(self) -> str:
@@ -88,7 +90,7 @@ def _sqlite(url: URL, mode: str, patience: float) -> Database:
     def begin(connection: Connection) -> None:
         connection.exec_driver_sql(connection.get_execution_options().get(BEGIN, "BEGIN"))
 
-    return Database(engine, {BEGIN: "BEGIN"}, {BEGIN: "BEGIN IMMEDIATE"}, None)
+    return Database(engine, {BEGIN: "BEGIN"}, {BEGIN: "BEGIN IMMEDIATE"}, None, has_one_writer=True)
 
 
 def _sqlite_creator(path: str, mode: str) -> Callable[[], sqlite3.Connection]:
@@ -122,4 +124,4 @@ def _postgresql(url: URL, patience: float) -> Database:
         connection.autocommit = False
 
     snapshot = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-    return Database(engine, snapshot, {}, text(SERVER_CLOCK))
+    return Database(engine, snapshot, {}, text(SERVER_CLOCK), has_one_writer=False)

@@ -39,14 +39,16 @@ class Leases:
         A lease that has expired is taken from its holder.
         """
         _check_ttl(ttl)
-        deadline, pause = time.monotonic() + wait, FIRST_PAUSE
+        deadline, pause, waits = time.monotonic() + wait, FIRST_PAUSE, False
         while True:
             try:
-                self._store.read(_refuse_if_held)  # whoever only waits keeps off the latch
+                if waits:
+                    self._store.read(_refuse_if_held)  # whoever only waits keeps off the latch
                 return self._store.exclusive(lambda writing: _take(writing, holder, ttl))
             except MaintenanceBusy:
                 if time.monotonic() >= deadline:
                     raise
+            waits = True
             time.sleep(min(pause * random.uniform(0.5, 1.0), max(0.0, deadline - time.monotonic())))
             pause = min(2 * pause, LONGEST_PAUSE)
 

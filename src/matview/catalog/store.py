@@ -69,6 +69,8 @@ class Writing(Reading):
 
     def put(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert rows, or overwrite those of the same primary key."""
+        if not rows:
+            return
         keys = [column.name for column in table.primary_key]
         others = [column.name for column in table.columns if column.name not in keys]
         insert = insert_of(self.connection.dialect)(table)
@@ -108,7 +110,7 @@ class Store:
             self._latch(writing)
             return work(writing)
 
-        return self.write(latched)
+        return self.write(work if self.database.has_one_writer else latched)
 
     def close(self) -> None:
         """Give the connections back; every later call raises WarehouseClosed."""
@@ -116,7 +118,7 @@ class Store:
         self.database.engine.dispose()
 
     def _latch(self, writing: Writing) -> None:
-        """Lock the row of the lease (SQLite: BEGIN IMMEDIATE has done as much, and FOR UPDATE says nothing)."""
+        """Lock the row of the lease."""
         row: Select[Any] = select(schema.lease.c.id)
         if writing.first(row.with_for_update(skip_locked=True)) is None:
             self._waited()

@@ -19,6 +19,7 @@ from matview.catalog.store import Reading, Store, Writing
 from matview.catalog.version import version_row
 
 _REFRESHES_KEPT = 50
+_cost = schema.refresh.c
 
 
 class Views:
@@ -48,12 +49,17 @@ class Views:
         """The newest version, and what a view has yet to take over of each table that it reads, of one moment."""
         return self._store.read(lambda reading: _waiting(reading, view_id))
 
-    def refreshes(self, view: str) -> tuple[RefreshRecord, ...]:
-        """What earlier refreshes cost, newest first."""
-        named = select(schema.refresh).where(schema.refresh.c.name_folded == view.casefold())
-        newest = named.order_by(schema.refresh.c.vn.desc()).limit(_REFRESHES_KEPT)
-        rows = self._store.read(lambda reading: reading.rows(newest))
-        return tuple(codec.refresh_record(row) for row in rows)
+    def refreshes(self, *views: str) -> dict[str, tuple[RefreshRecord, ...]]:
+        """What earlier refreshes of each of these cost, newest first."""
+        folded = {view: view.casefold() for view in views}
+        newest_first = func.row_number().over(partition_by=_cost.name_folded, order_by=_cost.vn.desc())
+        own = _cost.name_folded.in_(folded.values())
+        numbered = select(schema.refresh, newest_first.label("place")).where(own).subquery()
+        newest = select(numbered).where(numbered.c.place <= _REFRESHES_KEPT).order_by(numbered.c.place)
+        found: dict[str, list[RefreshRecord]] = {name: [] for name in folded.values()}
+        for row in self._store.read(lambda reading: reading.rows(newest)) if views else ():
+            found[row["name_folded"]].append(codec.refresh_record(row))
+        return {view: tuple(found[name]) for view, name in folded.items()}
 
     def newest_refreshes(self, limit: int) -> tuple[RefreshRecord, ...]:
         """The last refreshes of any views, newest first."""

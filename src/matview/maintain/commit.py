@@ -34,7 +34,7 @@ def catalog_changes(tables: Collection[Working], notes: Notes, groups: GroupChan
     return CatalogChanges(
         created=tuple(w.created for w in found if w.created),
         dropped=tuple(w.table.id for w in found if w.dropped),
-        next_rid={w.table.id: w.next_rid for w in found},
+        next_rid={w.table.id: w.next_rid for w in found if w.next_rid != w.first_rid},
         garbage=(*_replaced(every), *dropped, *_told(found)),
         views=tuple(v for v in notes.views.values() if v.table_id not in never),
         edges=tuple(e for e in notes.edges.values() if not {e.parent_id, e.child_id} & never),

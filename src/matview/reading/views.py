@@ -41,13 +41,13 @@ def views_of(catalog: Catalog) -> list[ViewStatus]:
     views, edges = catalog.views.graph()
     groups = assigned(catalog.groups.graph()).group_of
     owners = {table_id: view.owner_id or table_id for table_id, view in views.items()}
-    found = []
+    found, past = [], catalog.views.refreshes(*(tables[table_id].name for table_id in views if table_id in tables))
     for table_id, view in views.items():
         if table_id not in tables or view.owner_id is not None:
             continue
         own = [e for e in edges if owners.get(e.child_id) == table_id and owners.get(e.parent_id) != table_id]
         waiting = {entry.vn for e in own for entry in catalog.views.log(e.parent_id, e.consumed)}
-        last = next(iter(catalog.views.refreshes(tables[table_id].name)), None)
+        last = next(iter(past[tables[table_id].name]), None)
         found.append(
             ViewStatus(
                 name=tables[table_id].name,
@@ -78,4 +78,5 @@ def refreshes_at(catalog: Catalog, view: str, version: int) -> tuple[RefreshReco
     views, _ = catalog.views.graph()
     own = {table.id for table in tables if table.name.casefold() == view.casefold()}
     parts = [table.name for table in tables if table.id in views and views[table.id].owner_id in own]
-    return tuple(r for name in (*parts, view) for r in catalog.views.refreshes(name) if r.vn == version)
+    found = catalog.views.refreshes(*parts, view).values()
+    return tuple(record for records in found for record in records if record.vn == version)

@@ -47,6 +47,36 @@ class Written:
     observed: Mapping[str, object]
 
 
+class _ForChanges:
+    """Settings of Spark while changes are planned, from when it is first asked for.
+
+    Of a condition on renamed columns Spark derives one for every choice of old and new names: a filter on twenty
+    columns would take it hours. And plans of few rows are not adapted while they run: everything is known before,
+    and each look at what came out of a stage costs as much as a stage. That only where Spark is our own.
+    """
+
+    def __init__(self, few: bool) -> None:
+        self._few = few
+        self._lock = threading.Lock()
+        self._off: ExitStack | None = None
+        self._ended = False
+
+    def take_effect(self, session: SparkSession) -> None:
+        with self._lock:
+            if self._off is not None or self._ended:
+                return
+            self._off = ExitStack()
+            self._off.enter_context(turned_off(session, CONSTRAINTS))
+            if self._few and session.conf.get(OWN, "false") == "true":
+                self._off.enter_context(turned_off(session, ADAPTIVE))
+
+    def end(self) -> None:
+        with self._lock:
+            self._ended = True
+            if self._off is not None:
+                self._off.close()
+
+
 class Engine:
     """A Spark session, or a way to start one when it is first needed, and the few things that Matview asks of it."""
 
@@ -55,10 +85,14 @@ class Engine:
         self._spark: SparkSession | None = None
         self._starting = threading.RLock()
         self._structs: dict[tuple[tuple[str, str], ...], StructType] = {}
+        self._changing: list[_ForChanges] = []
 
     @property
     def spark(self) -> SparkSession:
-        return self.start()
+        session = self.start()
+        for settings in tuple(self._changing):
+            settings.take_effect(session)
+        return session
 
     def start(self) -> SparkSession:
         """Spark, now: started if it was not."""
@@ -69,17 +103,14 @@ class Engine:
 
     @contextmanager
     def for_changes(self, *, few: bool) -> Iterator[None]:
-        """How plans of changes are made inside; answers are the same.
-
-        Of a condition on renamed columns Spark derives one for every choice of old and new names: a filter on twenty
-        columns would take it hours. And plans of few rows are not adapted while they run: everything is known before,
-        and each look at what came out of a stage costs as much as a stage. That only where Spark is our own.
-        """
-        with ExitStack() as off:
-            off.enter_context(turned_off(self.spark, CONSTRAINTS))
-            if few and self.spark.conf.get(OWN, "false") == "true":
-                off.enter_context(turned_off(self.spark, ADAPTIVE))
+        """How plans of changes are made inside; answers are the same. What never asks for Spark sets nothing."""
+        settings = _ForChanges(few)
+        self._changing.append(settings)
+        try:
             yield
+        finally:
+            self._changing.remove(settings)
+            settings.end()
 
     def struct(self, columns: Sequence[tuple[str, str]]) -> StructType:
         """Spark's own types for (name, type text) pairs; every column nullable."""

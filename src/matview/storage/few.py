@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +12,7 @@ from pyspark.sql import types as t
 from matview.storage.files import Files
 from matview.storage.floats import arrow_options
 from matview.storage.groups import GROUP_BYTES, GROUP_ROWS
-from matview.storage.snapshot import DataFile, Level
-from matview.versions.layout import LEVEL
+from matview.storage.snapshot import DataFile
 
 FEW_ROWS = 20_000
 """So many can stand in one of Spark's plans; Arrow takes more of them, where Spark has no part in it."""
@@ -63,15 +62,14 @@ def arrow_schema(struct: t.StructType) -> pa.Schema | None:
     return None if any(kind is None for _, kind in kinds) else pa.schema(kinds)
 
 
-def read_few(files: Files, data: Sequence[DataFile], struct: t.StructType, limit: int | None = None) -> pa.Table | None:
-    """The tuples of the files; None if they are more than a limit, or not few, or of types that do not travel.
-
-    A missing column is null.
-    """
+def read_few(
+    read: Callable[[DataFile, pa.Schema], pa.Table], data: Sequence[DataFile], struct: t.StructType, limit: int | None
+) -> pa.Table | None:
+    """The tuples of the files; None if they are more than a limit, or not few, or of types that do not travel."""
     schema = arrow_schema(struct)
     if schema is None or sum(f.rows for f in data) > (most() if limit is None else limit):
         return None
-    tables = [shaped(files.read(file.path, schema.names), schema, file.rows) for file in data]
+    tables = [read(file, schema) for file in data]
     return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
@@ -84,11 +82,14 @@ def shaped(found: pa.Table, schema: pa.Schema, rows: int) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def write_few(files: Files, directory: str, level: Level, tuples: pa.Table) -> None:
-    """One file, as Spark would write it but for its own notes."""
-    with files.output(f"{directory}/{LEVEL}={level.value}/part-0.parquet") as stream:
-        rows = max(1, min(GROUP_ROWS, ENCODED * GROUP_BYTES * tuples.num_rows // max(1, tuples.nbytes)))
-        pq.write_table(tuples, stream, row_group_size=rows, **AS_SPARK_DOES, **arrow_options(tuples.schema))
+def write_few(files: Files, path: str, tuples: pa.Table) -> tuple[int, pq.FileMetaData]:
+    """One file, as Spark would write it but for its own notes; its size and its footer."""
+    footers: list[pq.FileMetaData] = []
+    rows = max(1, min(GROUP_ROWS, ENCODED * GROUP_BYTES * tuples.num_rows // max(1, tuples.nbytes)))
+    told = AS_SPARK_DOES | arrow_options(tuples.schema) | {"metadata_collector": footers}
+    with files.output(path) as stream:
+        pq.write_table(tuples, stream, row_group_size=rows, **told)
+        return stream.tell(), footers[0]
 
 
 def distinct_values(*columns: pa.ChunkedArray) -> frozenset[Any] | None:

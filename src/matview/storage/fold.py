@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from matview.storage.engine import small
-from matview.storage.few import are_few, write_few
+from matview.storage.few import are_few
 from matview.storage.lookup import newest_of, whole_of
 from matview.storage.snapshot import DataFile, Level, Snapshot
 from matview.storage.table import VersionedTable
@@ -138,8 +138,7 @@ class Folder:
         if few is None:
             newest = self._newest(overlay).hint("rebalance", 1)
             return Rewrite(overlay, self._write(newest, directory, Level.OVERLAY))
-        write_few(self._table.files, directory, Level.OVERLAY, few)
-        return Rewrite(overlay, self._table.engine.written(self._table.files, directory))
+        return Rewrite(overlay, self._table.write(directory, Level.OVERLAY, few))
 
     def fold(self, files: Sequence[DataFile], directory: str) -> Rewrite:
         """The given base files anew, with what the overlay has for them; the rest of the overlay as one file."""
@@ -178,12 +177,8 @@ class Folder:
         vn, op = folded[table.layout.vn(1)], folded[table.layout.op(1)]
         collectable = pc.and_(pc.equal(op, int(Operation.DELETE)), pc.less_equal(vn, self._horizon))
         folded = folded.filter(pc.invert(pc.or_(collectable, pc.equal(op, int(Operation.VOID)))))
-        added: list[DataFile] = []
-        for place, level, tuples in ((directory, Level.BASE, folded), (f"{directory}-rest", Level.OVERLAY, rest)):
-            if tuples.num_rows:
-                write_few(table.files, place, level, tuples)
-                added += table.engine.written(table.files, place)
-        return Rewrite((*files, *overlay), tuple(added))
+        added = table.write(directory, Level.BASE, folded)
+        return Rewrite((*files, *overlay), (*added, *table.write(f"{directory}-rest", Level.OVERLAY, rest)))
 
     def _newest(self, files: Sequence[DataFile]) -> DataFrame:
         """As `latest`, but with void tuples, which have to go on hiding."""

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from matview.local.batch import one_array
 from matview.local.reach import MOST_CHANGED
 from matview.remembered import cached_property
-from matview.storage.few import arrow_schema, arrow_type, read_few, shaped
+from matview.storage.few import arrow_schema, arrow_type, most, read_few, shaped
 from matview.storage.files import translated_storage
 from matview.storage.groups import Bounds, Groups
 from matview.storage.members import members
@@ -107,7 +107,7 @@ def whole_of(table: VersionedTable, files: Sequence[DataFile]) -> pa.Table | Non
     """The states that files hold, to be written again; None if they are much, or do not travel."""
     if sum(f.size for f in files) > MOST_MERGED:
         return None
-    return read_few(table.files, files, table.engine.struct(table.layout.columns))
+    return read_few(table.read, files, table.engine.struct(table.layout.columns), most())
 
 
 def _newest(table: VersionedTable, base: pa.Table, later: pa.Table, overlay: Sequence[DataFile]) -> pa.Table:
@@ -146,7 +146,12 @@ class _Look:
 
     def among(self, files: Iterable[DataFile]) -> pa.Table | None:
         """The stored states with the values; None if that is to read too much."""
-        places = [place for file in files if (place := self._candidate(file)).wanted]
+        small, places = self._empty, []
+        for file in files:
+            if (whole := self._table.whole(file)) is not None:
+                small.append(whole.select(self._schema.names))
+            elif (place := self._candidate(file)).wanted:
+                places.append(place)
         if self._expected(places) > self._left:
             return None
         if len(places) > 1 and sum(place.file.rows for place in places) > WORTH_A_THREAD:
@@ -154,8 +159,21 @@ class _Look:
                 found = list(pool.map(self._of_file, places))
         else:
             found = [self._of_file(place) for place in places]
-        parts = [part for part in found if part is not None]
-        return pa.concat_tables([self._schema.empty_table(), *parts]) if len(parts) == len(found) else None
+        parts = [part for part in (self._of_small(small), *found) if part is not None]
+        return pa.concat_tables(parts) if len(parts) == len(found) + 1 else None
+
+    @property
+    def _empty(self) -> list[pa.Table]:
+        return [self._schema.empty_table()]
+
+    def _of_small(self, tables: Sequence[pa.Table]) -> pa.Table | None:
+        """Of small files, all at once: most of what one of them costs are the calls."""
+        found = pa.concat_tables(tables)
+        if not self._may_read(found.num_rows * len(self._wanted)):
+            return None
+        for name, values in self._wanted.items():
+            found = found.filter(pc.is_in(found[name], values))
+        return found if self._may_find(found.num_rows) else None
 
     def _candidate(self, file: DataFile) -> _Candidate:
         groups = self._table.groups(file.path)
@@ -182,7 +200,7 @@ class _Look:
         return looked_at + sum(there.weight(group, self._schema.names) for there, group in groups) * hit / len(groups)
 
     def _of_file(self, place: _Candidate) -> pa.Table | None:
-        found = [self._schema.empty_table()]
+        found = self._empty
         with _Opened(self._table, place) as file:
             for group in place.wanted:
                 part = self._of_group(file, group)

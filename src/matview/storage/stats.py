@@ -17,7 +17,10 @@ from matview.storage.snapshot import DataFile, Level
 
 def data_file(files: Files, path: str, level: Level, size: int) -> DataFile:
     """A file as Spark wrote it, with what its footer says."""
-    footer = files.parquet(path)
+    return described(path, level, size, files.parquet(path))
+
+
+def described(path: str, level: Level, size: int, footer: pq.FileMetaData) -> DataFile:
     minimum, maximum = _bounds(footer)
     return DataFile(path, level, size, footer.num_rows, minimum, maximum)
 

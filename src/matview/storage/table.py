@@ -14,11 +14,12 @@ from matview.algebra.schema import Schema
 from matview.remembered import Remembered
 from matview.storage.delta import DeltaFiles
 from matview.storage.engine import Engine, small
-from matview.storage.few import read_few
+from matview.storage.few import arrow_schema, read_few, shaped, write_few
 from matview.storage.files import Files
-from matview.storage.groups import Groups
+from matview.storage.groups import VALUE, Groups
 from matview.storage.pool import Pool
 from matview.storage.snapshot import DataFile, Level
+from matview.storage.stats import described
 from matview.versions.layout import LEVEL, RID, RID_TYPE, VN_TYPE, Layout
 from matview.versions.text import quoted
 from matview.versions.tuples import Operation
@@ -28,6 +29,9 @@ REMEMBERED = 32
 MOST_KEPT = 4 * 1024 * 1024
 """Few tuples can be many bytes: those are read again when they are asked for."""
 MOST_FOOTERS = 256
+SMALL_ROWS, SMALL_VALUES = 4_000, 64_000
+"""Files of no more are read whole, once: what each transaction leaves is a file, and whoever looks meets several."""
+MOST_WHOLE = 64
 
 
 class VersionedTable:
@@ -61,6 +65,7 @@ class VersionedTable:
         self._frames: Remembered[DataFrame] = Remembered(REMEMBERED)
         self._groups: Remembered[Groups] = Remembered(MOST_FOOTERS)
         self._states: Remembered[pa.Table] = Remembered(REMEMBERED)
+        self._whole: Remembered[pa.Table | None] = Remembered(MOST_WHOLE)
 
     @property
     def schema(self) -> Schema:
@@ -82,7 +87,36 @@ class VersionedTable:
         """The stored tuples of the given files on the driver, if they are few, or within a limit, and can be there."""
         wanted = tuple(columns or self.layout.columns)
         known = (wanted, limit, *(f.path for f in data))
-        return self._few.get(known, lambda: read_few(self.files, data, self.engine.struct(wanted), limit))
+        return self._few.get(known, lambda: read_few(self.read, data, self.engine.struct(wanted), limit))
+
+    def read(self, file: DataFile, schema: pa.Schema) -> pa.Table:
+        """The stored tuples of a file; a column that it lacks is null."""
+        whole = self.whole(file)
+        if whole is not None:
+            return whole.select(schema.names)
+        return shaped(self.files.read(file.path, schema.names), schema, file.rows)
+
+    def whole(self, file: DataFile) -> pa.Table | None:
+        """All columns of a small file; None if it is not, or if some do not travel."""
+        return self._whole.get(file.path, lambda: self._read_whole(file)) if file.rows <= SMALL_ROWS else None
+
+    def _read_whole(self, file: DataFile) -> pa.Table | None:
+        schema, groups = arrow_schema(self.engine.struct(self.layout.columns)), self.groups(file.path)
+        if schema is None or sum(groups.weight(g, schema.names) for g in range(len(groups))) > SMALL_VALUES:
+            return None
+        return shaped(self.files.read(file.path, schema.names), schema, file.rows)
+
+    def write(self, directory: str, level: Level, tuples: pa.Table) -> tuple[DataFile, ...]:
+        """The file of tuples that the driver has, of which columns may be missing; none of none."""
+        if not tuples.num_rows:
+            return ()
+        path = f"{directory}/{LEVEL}={level.value}/part-0.parquet"
+        size, footer = write_few(self.files, path, tuples)
+        schema = arrow_schema(self.engine.struct(self.layout.columns))
+        self._groups.get(path, lambda: Groups(footer))
+        if schema is not None and tuples.num_rows <= SMALL_ROWS and tuples.nbytes <= VALUE * SMALL_VALUES:
+            self._whole.get(path, lambda: shaped(tuples, schema, tuples.num_rows))  # it need not be read
+        return (described(path, level, size, footer),)
 
     def groups(self, path: str) -> Groups:
         return self._groups.get(path, lambda: Groups(self.files.parquet(path)))
@@ -90,7 +124,7 @@ class VersionedTable:
     def states(self, file: DataFile) -> pa.Table:
         """Which tuples a file has a state of, and of which version: `__rid` and `__vn1`."""
         schema = pa.schema([(RID, pa.int64()), (self.layout.vn(1), pa.int64())])
-        return self._states.get(file.path, lambda: self.files.read(file.path, schema.names).cast(schema))
+        return self._states.get(file.path, lambda: self.read(file, schema))
 
     def at_hand(self, data: Sequence[DataFile], columns: Columns | None = None) -> DataFrame:
         """The stored tuples of the given files, without `__level`; if they are few, they are in the plan itself."""

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from matview.algebra.nodes import WEIGHT
 from matview.errors import ImpossibleOperation
 from matview.maintain.change.working import Counts, Working
-from matview.storage.few import write_few
 from matview.storage.snapshot import Level
 from matview.versions.layout import COUNT, RID, Layout
 from matview.versions.tuples import Operation
@@ -22,10 +21,8 @@ def noted(working: Working, rows: pa.Table) -> Counts:
     net = _net(working, rows) if working.logged else rows.slice(0, 0)
     if not net.num_rows:
         return Counts()
-    directory, files = working.new_directory(), working.table.files
     tuples = _tuples(working.table.layout, net, working.next_rid, working.vn)
-    write_few(files, directory, Level.OVERLAY, tuples)
-    working.staged += working.table.engine.written(files, directory)
+    working.staged += working.table.write(working.new_directory(), Level.OVERLAY, tuples)
     working.next_rid += tuples.num_rows
     comes = pc.sum(pc.if_else(pc.greater(net[WEIGHT], 0), net[WEIGHT], 0)).as_py()
     counts = Counts(inserted=comes, deleted=comes - pc.sum(net[WEIGHT]).as_py())

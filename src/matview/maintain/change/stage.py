@@ -19,7 +19,7 @@ from matview.maintain.change.working import Counts, Working
 from matview.spark.errors import translated
 from matview.storage.engine import UNCOMMITTED, Written, small
 from matview.storage.faults import storage_failure
-from matview.storage.few import are_few, arrow_schema, write_few
+from matview.storage.few import are_few, arrow_schema
 from matview.storage.files import Files
 from matview.storage.fold import SMALL_FILE_ROWS
 from matview.storage.snapshot import DataFile, Level
@@ -145,13 +145,12 @@ def _write_few(working: Working, found: pa.Table, directory: str) -> Written:
     """As the engine writes and observes many."""
     schema, touched = arrow_schema(working.table.engine.struct(working.table.layout.columns)), _touched(working)
     assert schema is not None
-    kept = found.filter(pc.not_equal(found[LEVEL], RESTORE))
+    kept, files = found.filter(pc.not_equal(found[LEVEL], RESTORE)), list[DataFile]()
     for level in Level:
         tuples = kept.filter(pc.equal(kept[LEVEL], level.value)).select(schema.names).cast(schema)
         if tuples.num_rows > SMALL_FILE_ROWS and working.table.cluster_by:
             tuples = tuples.sort_by([(name, "ascending") for name in working.table.cluster_by])
-        if tuples.num_rows:
-            write_few(working.table.files, directory, level, tuples)
+        files += working.table.write(directory, level, tuples)
     reported = {act: pc.sum(found.filter(pc.equal(found[ACT], int(act)))[TIMES]).as_py() for act in Operation}
     observed = {
         "inserted": reported[Operation.INSERT],
@@ -161,7 +160,7 @@ def _write_few(working: Working, found: pa.Table, directory: str) -> Written:
         "fault": pc.min(found[FAULT]).as_py(),
         **{name: pc.any(found[name]).as_py() for name in touched},
     }
-    return Written(working.table.engine.written(working.table.files, directory), observed)
+    return Written(tuple(files), observed)
 
 
 def _touched(working: Working) -> dict[str, str]:

@@ -83,7 +83,7 @@ class _Explaining:
         if not any(p.entries for p in waits.values()):
             return self._supposed(part, view.policy, reason)
         tables = {name: waiting.beside(self._facts(name)) for name, waiting in waits.items()}
-        past = self._runtime.catalog.views.refreshes(part.name)
+        past = self._runtime.catalog.views.refreshes(part.name)[part.name]
         situation = Situation(tables, self._facts(part.name), self._policy(part, view.policy), past)
         readings = {name: self._reading(name, waits[name]) for name in part.reads}
         return Explained(part, situation, readings, self._where(situation, situation.changed), reason=reason)

@@ -97,6 +97,15 @@ def _parts(context: Context, view: Working) -> list[tuple[Part, Working]]:
 
 
 @dataclass(frozen=True)
+class _Due:
+    """A target of which something that matters has changed, or that is to be computed anew."""
+
+    target: _Target
+    changed: dict[str, Pending]
+    mode: Mode
+
+
+@dataclass(frozen=True)
 class _Planned:
     """What is to be done to a target, and why."""
 
@@ -117,7 +126,9 @@ _Task = tuple[_Planned, Step]
 
 def _refresh_level(context: Context, level: list[_Target], mode: Mode) -> Counts:
     """Decide for all, then do."""
-    planned = [p for target in level if (p := _planned(context, target, mode)) is not None]
+    due = [one for target in level if (one := _due(context, target, mode)) is not None]
+    past = context.runtime.catalog.views.refreshes(*(one.target.part.name for one in due))
+    planned = [_planned(context, one, past[one.target.part.name]) for one in due]
     counts = Counts()
     if planned:
         with context.runtime.engine.for_changes(few=all(p.is_small for p in planned)):
@@ -128,16 +139,18 @@ def _refresh_level(context: Context, level: list[_Target], mode: Mode) -> Counts
     return counts
 
 
-def _planned(context: Context, target: _Target, mode: Mode) -> _Planned | None:
+def _due(context: Context, target: _Target, mode: Mode) -> _Due | None:
     """None if nothing that matters has changed."""
     changed = _changes(context, target)
     if _is_taken_over_partly(context, target) or _is_renewed(context, target):
         mode = "full"
-    if not changed and mode != "full":
-        return None
-    situation = _situation(context, target, changed)
-    files = {name: change.files for name, change in changed.items()}
-    return _Planned(target, choose(target.part, situation, mode), situation, files)
+    return _Due(target, changed, mode) if changed or mode == "full" else None
+
+
+def _planned(context: Context, due: _Due, past: Sequence[RefreshRecord]) -> _Planned:
+    situation = _situation(context, due.target, due.changed, past)
+    files = {name: change.files for name, change in due.changed.items()}
+    return _Planned(due.target, choose(due.target.part, situation, due.mode), situation, files)
 
 
 def _run_together(context: Context, planned: list[_Planned]) -> Counts:
@@ -287,12 +300,13 @@ def _is_renewed(context: Context, target: _Target) -> bool:
     return any(is_anew(context, context.tables[parent], target.working) for parent in target.part.reads)
 
 
-def _situation(context: Context, target: _Target, changed: dict[str, Pending]) -> Situation:
+def _situation(
+    context: Context, target: _Target, changed: dict[str, Pending], past: Sequence[RefreshRecord]
+) -> Situation:
     assert target.working.view is not None
     tables = {name: _facts(context.tables[name], changed.get(name)) for name in target.part.reads}
-    earlier = context.runtime.catalog.views.refreshes(target.part.name)
     policy = with_remote(target.working.view.policy, remote=_is_remote(context, target.part))
-    return Situation(tables, _facts(target.working, None), policy, earlier)
+    return Situation(tables, _facts(target.working, None), policy, past)
 
 
 def _is_remote(context: Context, part: Part) -> bool:
