@@ -111,8 +111,7 @@ def test_what_is_not_known_narrows_nothing() -> None:
         (frozenset({"it's", "a\\b"}), Kind.STRING, "`c` IN ('a\\\\b', 'it\\'s')"),
         (frozenset({1.5}), Kind.FLOATING, None),
         (frozenset({"x" * 1000}), Kind.STRING, None),
-        (frozenset({"a", "${spark.app.name}"}), Kind.STRING, None),
-        (frozenset({"$ {a}"}), Kind.STRING, "`c` IN ('$ {a}')"),
+        (frozenset({"${a}"}), Kind.STRING, "`c` IN ('${a}')"),
     ],
 )
 def test_conditions(values: Values, kind: Kind, text: str | None) -> None:

@@ -28,7 +28,7 @@ FIRST = (
     "INSERT INTO moments VALUES (TIMESTAMP '2024-01-01 00:00:00', 1.00)",
     "INSERT INTO pairs VALUES (1, 10), (7, 2), (7, 8), (2, 1)",
     f"INSERT INTO numbers VALUES (1, 1, {MOST}, 1, 1.00), (2, 2, -{MOST}, 1, 2.00), (3, 3, 5, 2, 0.07)",
-    "INSERT INTO words SELECT concat('$', '{spark.app.name}'), 1",
+    "INSERT INTO words VALUES ('${spark.app.name}', 1)",
 )
 LATER = (
     (
@@ -41,7 +41,7 @@ LATER = (
         "INSERT INTO moments VALUES (TIMESTAMP '2024-01-02 00:00:00', 2.00)",
         "DELETE FROM codes WHERE id = 1",
         f"INSERT INTO numbers VALUES (4, 4, {MOST}, 1, 3.33), (5, 4, -{MOST}, 1, 3.33), (6, 3, 4, 1, 1.01)",
-        "INSERT INTO uses SELECT w, 2 FROM words",
+        "INSERT INTO uses SELECT w, 2 FROM words WHERE w = '${spark.app.name}'",
     ),
     (
         "DELETE FROM days WHERE i = 1",
@@ -93,6 +93,7 @@ def test_views_show_what_spark_shows(spark: Any, tmp_path: Path) -> None:
                 warehouse.sql(statement)
             warehouse.refresh(*VIEWS)
             check(warehouse, VIEWS, f"after {statements}")
+        assert [tuple(row) for row in warehouse.sql("SELECT * FROM used").collect()] == [("${spark.app.name}", 1, 2)]
 
 
 NESTED = {

@@ -31,6 +31,7 @@ def test_a_session_given_keeps_its_settings_but_those_that_answers_depend_on(spa
     assert spark_session(given) is given
     assert given.conf.get("spark.sql.ansi.enabled") == "true"
     assert given.conf.get("spark.sql.parquet.outputTimestampType") == "TIMESTAMP_MICROS"
+    assert given.sql("SELECT '${spark.app.name}'").first() == ("${spark.app.name}",)
     assert given.conf.get("spark.sql.shuffle.partitions") == "7"
 
 

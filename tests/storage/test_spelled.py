@@ -40,7 +40,8 @@ VALUES = [
     st.integers(-(2**15), 2**15 - 1),
     st.integers(-(2**7), 2**7 - 1),
     st.booleans(),
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(["'", "\\n", "{x}", "`", "$1", ""]),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+    | st.sampled_from(["'", "\\n", "{x}", "`", "$1", "${spark.app.name}", ""]),
     st.binary(max_size=4),
     st.dates(date(1, 1, 1), date(9999, 12, 31)),
     NAIVE.map(lambda moment: moment.replace(tzinfo=UTC)),

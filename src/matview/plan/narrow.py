@@ -126,17 +126,12 @@ def _reduced(node: Node, name: str, values: Values) -> Node:
 def among(name: str, values: Values, kind: Kind | None) -> exp.Expr | None:
     """A column of a kind has one of the values, or lies within their bounds; None if that cannot be said."""
     some: Sequence[Value] = sorted(value for value in values if value is not None)
-    if kind not in LISTED or not all(map(_can_be_said, some)):
+    if kind not in LISTED or any(isinstance(value, str) and len(value) > _LONGEST_TEXT for value in some):
         return None
     condition = _listed(name, some) if len(some) <= LONGEST_LIST else _bounded(name, some)
     if None in values:
         return exp.or_(condition, exp.Is(this=column(name), expression=exp.null()))
     return condition
-
-
-def _can_be_said(value: Value) -> bool:
-    """Whether a value may stand in the text of a query: Spark takes `${...}` for a variable, in literals as well."""
-    return not isinstance(value, str) or (len(value) <= _LONGEST_TEXT and "${" not in value)
 
 
 def _listed(name: str, values: Collection[Value]) -> exp.Expr:

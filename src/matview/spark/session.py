@@ -24,6 +24,7 @@ from matview.spark.java import find_java, shim_home
 NEEDED = {
     "spark.sql.ansi.enabled": "true",  # an overflow or a bad cast is an error, not a null
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # what Delta prescribes
+    "spark.sql.variable.substitute": "false",  # a text with ${...} in it is that text
 }
 ADAPTIVE = "spark.sql.adaptive.enabled"
 CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
