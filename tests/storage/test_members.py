@@ -1,4 +1,4 @@
-"""A table of flags finds the rows that hashing finds."""
+"""A table of flags, and halving a column that rises, find the rows that hashing finds."""
 
 from __future__ import annotations
 
@@ -30,6 +30,19 @@ def test_the_same_rows(look: tuple[pa.Array, list[int], tuple[int, int]]) -> Non
     column, known, bounds = look
     values = pa.array(known, column.type)
     assert members(column, values, known, bounds).equals(pc.indices_nonzero(pc.is_in(column, values)))
+
+
+@given(looks(), st.integers(0, 5))
+@example((pa.array([-128] * 500 + [127] * 500, pa.int8()), [-128], (-128, 127)), 0)
+def test_the_same_rows_where_they_rise(look: tuple[pa.Array, list[int], tuple[int, int]], skipped: int) -> None:
+    """A column of which Arrow has more before and after it."""
+    rows, known, _ = look
+    longer = pa.array(sorted(n for n in rows.to_pylist() * 10 if n is not None), rows.type)
+    column = longer[skipped : max(skipped, len(longer) - skipped)]
+    for few in (known, known[:1]):
+        values = pa.array(few, column.type)
+        found = members(column, values, few, None, rises=True)
+        assert found.equals(pc.indices_nonzero(pc.is_in(column, values)))
 
 
 def test_what_has_no_flags() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from matview.catalog.records import CatalogChanges, GarbageFile, GroupChanges, Lease
 from matview.maintain.change.working import Working
@@ -12,6 +14,8 @@ from matview.storage.runtime import Runtime
 
 Step = Callable[[str], None]
 """Hears of every step of a transaction."""
+SIDE_BY_SIDE = 4
+"""Commits at a time: each waits for the storage, and is written by code that does not hold Python's lock."""
 
 
 def touched(tables: Iterable[Working]) -> list[Working]:
@@ -49,17 +53,25 @@ def catalog_changes(tables: Collection[Working], notes: Notes, groups: GroupChan
 
 
 def commit_tables(runtime: Runtime, lease: Lease, staying: Sequence[Working], step: Step) -> None:
-    """The journal, then a Delta commit per table."""
+    """The journal, then a Delta commit per table, in any order: it takes all of them, or none is seen.
+
+    Whatever fails is raised when no commit is under way any more: what follows takes back those that came about.
+    """
     runtime.catalog.transactions.journal(lease, [w.table.id for w in staying if not w.created])
     step("journaled")
-    for working in staying:
-        log = working.table.log
-        if working.created:
-            log.create(lease.token)
-            working.snapshot = log.load()
-        if working.staged and working.table.remote is None:
-            log.commit(working.snapshot, lease.token, working.staged, ())
-        step(f"table {working.table.name}")
+    with ThreadPoolExecutor(SIDE_BY_SIDE, "matview-commit") as pool:
+        for working in pool.map(partial(_commit_table, lease), staying):
+            step(f"table {working.table.name}")
+
+
+def _commit_table(lease: Lease, working: Working) -> Working:
+    log = working.table.log
+    if working.created:
+        log.create(lease.token)
+        working.snapshot = log.load()
+    if working.staged and working.table.remote is None:
+        log.commit(working.snapshot, lease.token, working.staged, ())
+    return working
 
 
 def left_behind(tables: Iterable[Working]) -> tuple[GarbageFile, ...]:

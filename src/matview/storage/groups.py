@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from matview.remembered import cached_property
@@ -25,6 +27,7 @@ class Groups:
         self.footer = footer
         self._bounds: dict[tuple[int, str], Bounds] = {}
         self._weights: dict[tuple[int, str], int] = {}
+        self._rising: dict[tuple[int, str], bool] = {}
 
     def __len__(self) -> int:
         return int(self.footer.num_row_groups)
@@ -62,6 +65,13 @@ class Groups:
         statistics = self.footer.row_group(group).column(self.leaves[name]).statistics
         return (least,) if statistics.has_null_count and not statistics.null_count else None
 
+    def rises(self, group: int, name: str, column: pa.Array | None = None) -> bool:
+        """Whether a column is known to rise from row to row; where it is given, that is found out."""
+        known = (group, name)
+        if column is not None and known not in self._rising:
+            self._rising[known] = _rising(column)
+        return self._rising.get(known, False)
+
     def weight(self, group: int, names: Iterable[str]) -> int:
         """How many values it is to read these columns."""
         return sum(self._weight(group, name) for name in names if name in self.leaves)
@@ -72,3 +82,10 @@ class Groups:
             size = self.footer.row_group(group).column(self.leaves[name]).total_uncompressed_size
             self._weights[known] = max(self.rows[group], size // VALUE)
         return self._weights[known]
+
+
+def _rising(column: pa.Array) -> bool:
+    """Whole numbers, none of them null or less than the one before it."""
+    if column.null_count or not pa.types.is_integer(column.type):
+        return False
+    return pc.all(pc.less_equal(column[:-1], column[1:])).as_py() is not False

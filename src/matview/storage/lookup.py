@@ -243,13 +243,15 @@ class _Look:
     def _hits(self, file: _Opened, group: int, rows: int) -> pa.Array | None:
         """Where the rows are that have one of the values in every column; None: everywhere."""
         places, groups = None, file.place.groups
-        for name, values in self._wanted.items():
+        for name in sorted(self._wanted, key=lambda name: not groups.rises(group, name)):
             schema = pa.schema([self._schema.field(name)])
             column = one_array(shaped(file.columns(group, [name]), schema, rows)[name])
-            left = column if places is None else column.take(places)
-            bounds = groups.bounds(group, name) if name in groups.leaves else None
-            found = members(left, values, self._sorted.get(name), bounds)
-            places = found if places is None else places.take(found)
+            known, bounds = self._sorted.get(name), groups.bounds(group, name) if name in groups.leaves else None
+            rises = groups.rises(group, name, column)
+            if places is None:
+                places = members(column, self._wanted[name], known, bounds, rises=rises)
+            else:
+                places = places.take(members(column.take(places), self._wanted[name], known, bounds))
             if not len(places):
                 break
         return places
