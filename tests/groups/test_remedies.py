@@ -123,6 +123,16 @@ def test_a_pair_where_no_single_edit_will_do() -> None:
     assert all(checked(applied(graph, remedy)) for remedy in found)
 
 
+def test_a_chain_is_gathered_where_no_single_edit_will_do() -> None:
+    """Each view of a chain has a group of its own, and the last one reads a base table as well."""
+    chain = (view("a", "sales", SNAPSHOT), view("b", "a", SNAPSHOT), view("c", "b", SNAPSHOT))
+    graph = Graph((*tables("sales", "customer"), *chain, view("d", "c customer", SNAPSHOT)))
+    (remedy,) = proposed(graph)
+    assert remedy.sentence == "put b, c and d into viewgroup a"
+    assert remedy.sql == tuple(f"ALTER MATERIALIZED VIEW {name} SET VIEWGROUP a" for name in "bcd")
+    assert checked(applied(graph, remedy))
+
+
 def test_two_mistakes_are_cured_one_by_one() -> None:
     """Where no edit makes everything legal, those are proposed that cure the violation and do no harm."""
     mistakes = [n for i in range(4) for n in (view(f"d{i}", "t", DEFERRED), view(f"s{i}", f"d{i}", SNAPSHOT))]

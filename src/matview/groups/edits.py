@@ -119,6 +119,14 @@ def past(graph: Graph, view: View, parents: tuple[str, ...]) -> Redefine:
     return Redefine(view.name, parents, tuple(dict.fromkeys(reads)))
 
 
+def sentence(edits: tuple[Edit, ...]) -> str:
+    """What edits that belong together do, in words."""
+    places = {edit.group if isinstance(edit, SetGroup) and edit.group != edit.view else None for edit in edits}
+    if len(edits) > 1 and len(places) == 1 and None not in places:
+        return f"put {_list(tuple(edit.view for edit in edits))} into viewgroup {places.pop()}"
+    return " and ".join(edit.sentence for edit in edits)
+
+
 def statements(
     edits: Iterable[Edit], tables: frozenset[str] = frozenset(), new: frozenset[str] = frozenset()
 ) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """What would be legal instead: the smallest changes of the views concerned after which every rule holds.
 
-They are searched for, not listed by rule: each edit of a view concerned is tried on the whole graph, and pairs of edits
-where no single one will do. Edits that leave every snapshot view a snapshot view come first, as in Example 2.2:
-who asks for one needs data that stand still, which no other policy gives.
+They are searched for, not listed by rule: each edit of a view concerned is tried on the whole graph; where no single
+one will do, all that they are derived from in one viewgroup, then pairs of edits. Edits that leave snapshot views
+snapshot views come first, as in Example 2.2: who asks for one needs data that stand still, which no other policy gives.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import combinations, islice
 
 from matview.errors import MatviewError
 from matview.groups.assign import Assignment, assigned
-from matview.groups.edits import Edit, Redefine, SetCycle, SetGroup, SetMaintain, past, statements
+from matview.groups.edits import Edit, Redefine, SetCycle, SetGroup, SetMaintain, past, sentence, statements
 from matview.groups.graph import BASE, BaseTable, Graph, Maintain, View
 from matview.groups.rules import Violation, violations
 
@@ -51,8 +51,9 @@ def remedies(assignment: Assignment, violation: Violation, new: frozenset[str] =
     near, all_near = (tuple(e for e in edits if _stays_near(assignment, e, around)) for edits in (gentle, every))
     harmless = frozenset(_key(found) for found in violations(assignment)) - {_key(violation)}
     left = cache(lambda edits: _left(graph, edits))
+    gathered = _gathered(assignment, violation)
     for allowed in (frozenset[Key](), harmless):
-        for tier in (_singles(near), _singles(gentle), _singles(every), _pairs(near), _pairs(all_near)):
+        for tier in (_singles(near), _singles(gentle), _singles(every), gathered, _pairs(near), _pairs(all_near)):
             found = [edits for edits in tier if left(edits) <= allowed]
             if found:
                 return _told(graph, _minimal(found), new, is_enough=not allowed)
@@ -112,6 +113,17 @@ def _stays_near(assignment: Assignment, edit: Edit, around: list[str]) -> bool:
 def _wakes_a_snapshot(graph: Graph, edit: Edit) -> bool:
     node = graph[edit.view]
     return isinstance(edit, SetMaintain) and isinstance(node, View) and node.maintain is Maintain.SNAPSHOT
+
+
+def _gathered(assignment: Assignment, violation: Violation) -> list[tuple[Edit, ...]]:
+    """The snapshot views of the groups concerned, and those that they are derived from, in the group of the first."""
+    graph, groups = assignment.graph, {assignment.group_of[name] for name in violation.views}
+    concerned = {name for group in groups if group != BASE for name in assignment.members(group)}
+    concerned |= {above for name in concerned for above in graph.ancestors(name)}
+    views = [v.name for v in assignment.views_of(Maintain.SNAPSHOT) if v.name in concerned]
+    first = next((assignment.group_of[name] for name in views), BASE)
+    moved = tuple(SetGroup(name, first) for name in views if assignment.group_of[name] != first)
+    return [moved] if first != BASE and len(moved) > 1 else []
 
 
 # the search -----------------------------------------------------------------------------------------------------------
@@ -175,7 +187,7 @@ def _kind(edit: Edit) -> object:
 def _told(graph: Graph, found: list[tuple[Edit, ...]], new: frozenset[str], is_enough: bool) -> tuple[Remedy, ...]:
     tables = frozenset(table.name for table in graph.tables)
     ranked = sorted(found, key=lambda edits: [_RANK[type(edit)] for edit in edits])
-    texts = [" and ".join(edit.sentence for edit in edits) for edits in ranked]
+    texts = [sentence(edits) for edits in ranked]
     return tuple(Remedy(e, t, statements(e, tables, new), is_enough) for e, t in zip(ranked, texts, strict=True))
 
 

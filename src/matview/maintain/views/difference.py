@@ -16,7 +16,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from sqlglot import exp
 
-from matview.algebra.nodes import WEIGHT, Change, Node, Project, Scan, Stored, transform
+from matview.algebra.nodes import (
+    WEIGHT,
+    Aggregate,
+    Change,
+    Node,
+    Opaque,
+    Project,
+    Scan,
+    Stored,
+    Window,
+    transform,
+    walk,
+)
 from matview.algebra.scalars import call, column
 from matview.algebra.schema import Field, Schema
 from matview.catalog.records import LogEntry, TableRecord, VersionState
@@ -100,9 +112,9 @@ class _Comparing:
         node = whole(lookup, query, names)
         held = Scan(record.name, names, tuple(Field(name) for name in names))
         weight = WEIGHT if "weight" in map(str.casefold, names) else "weight"
-        shown = Project(
-            difference(_comparable(node, record), _comparable(held, record)), (*kept(names), (weight, column(WEIGHT)))
-        )
+        compared = tuple((n, told) for n, told in _comparable(node, record) if n in names)
+        found = difference(Project(node, compared), Project(held, compared))
+        shown = Project(found, (*kept(names), (weight, column(WEIGHT))))
         return self._rows(self._brought(shown), {})
 
     def _brought(self, node: Node) -> Node:
@@ -176,11 +188,24 @@ class _Comparing:
         return run_query(self.runtime.engine, query, self._find, self.state.current_vn, bound=relations)
 
 
-def _comparable(node: Node, record: TableRecord) -> Node:
-    """Variants, which cannot be compared, as their text."""
-    kinds = {c.name: c.type.casefold() for c in record.schema.columns}
-    if not any("variant" in kinds[name] for name in node.names):
-        return node
-    return Project(
-        node, tuple((n, call("to_json", column(n)) if "variant" in kinds[n] else column(n)) for n in node.names)
-    )
+DIGITS = {"double": 12, "float": 6}
+"""Significant ones, of numbers that depend on the order in which they were added up."""
+
+
+def _comparable(node: Node, record: TableRecord) -> tuple[tuple[str, exp.Expr], ...]:
+    """What is compared of each column: variants, which cannot be, as their text, and what may have been added up in
+    floating point by the digits that count."""
+    adds_up = any(isinstance(part, Aggregate | Window | Opaque) for part in walk(node))
+    compared = []
+    for one in record.schema.columns:
+        kind, value = one.type.casefold(), column(one.name)
+        if "variant" in kind:
+            compared.append((one.name, call("to_json", value)))
+        elif adds_up and kind in DIGITS:
+            told = call("format_string", exp.Literal.string(f"%.{DIGITS[kind] - 1}e"), value)
+            is_there = exp.not_(exp.Is(this=value, expression=exp.null()))
+            digits = exp.Case(ifs=[exp.If(this=is_there, true=exp.cast(told, kind, dialect="spark"))])
+            compared.append((one.name, digits))
+        else:
+            compared.append((one.name, value))
+    return tuple(compared)
