@@ -81,7 +81,7 @@ def _difference(state: State, outputs: dict[str, exp.Expr], old: dict[str, exp.E
     """sum(g) becomes sum(g' - g) for updates; where no changed column is in g, that is nothing."""
     new = substituted(state.gained.this, outputs)
     before = substituted(new, old)
-    gained = exp.paren(exp.Sub(this=_or_zero(new), expression=_or_zero(before)))
+    gained = number(0) if new == before else exp.paren(exp.Sub(this=_or_zero(new), expression=_or_zero(before)))
     is_update = exp.EQ(this=column(UPDATES), expression=number(1))
     return replace(state, gained=exp.Sum(this=exp.Case(ifs=[exp.If(this=is_update, true=gained)], default=new.copy())))
 
