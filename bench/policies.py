@@ -16,8 +16,10 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Barrier
 from typing import TypeVar
 
 from matplotlib import pyplot
@@ -80,11 +82,12 @@ def policies() -> list[Policy]:
 
 
 class Bench:
-    """`began`: when all of it did, by the clock on the wall."""
+    """`began`: when all of it did, by the clock on the wall; `measured`: met by all who measure at once, after that."""
 
-    def __init__(self, root: Path, began: float) -> None:
+    def __init__(self, root: Path, began: float, measured: Barrier) -> None:
         self.root = root
         self.began = began
+        self.measured = measured
         self.figures: list[Figure] = []
         self.details: dict[str, object] = {"rows": ROWS, "ratios": RATIOS}
         self.spark = spark_session()
@@ -124,9 +127,11 @@ class Bench:
                 point = contender.run(updates, length, SEED)
                 curves[contender.policy.name][updates / length] = point
                 console.print(f"  {schema.name}, {contender.policy.name}, {updates} of {length}: {told(point)}")
+        seconds = time.perf_counter() - began
+        self.measured.wait()
         for contender in contest:
             contender.end()
-        self.tell(schema, curves, observations(curves, list(PAPER)), length, time.perf_counter() - began)
+        self.tell(schema, curves, observations(curves, list(PAPER)), length, seconds)
 
     def length(self, contest: Sequence[Contender]) -> int:
         """As many transactions a stream as the time that is left allows; to measure that warms everything up, too."""
@@ -305,11 +310,15 @@ def draw(schema: Schema, curves: Curves, found: Sequence[Observation], length: i
     pyplot.close(figure)
 
 
-def run(part: str, began: float) -> tuple[list[Figure], dict[str, object]]:
+def run(part: str, began: float, measured: Barrier) -> tuple[list[Figure], dict[str, object]]:
     with tempfile.TemporaryDirectory(prefix="matview-bench-") as directory:
         console.print(f"[b]{part}[/]")
-        bench = Bench(Path(directory), began)
-        getattr(bench, part)()
+        bench = Bench(Path(directory), began, measured)
+        try:
+            getattr(bench, part)()
+        except BaseException:
+            measured.abort()  # nobody waits for this one
+            raise
     return bench.figures, bench.details
 
 
@@ -319,8 +328,10 @@ def main() -> None:
     figures: list[Figure] = []
     details: dict[str, object] = {}
     for parts in ([part for part in PARTS if part not in SCHEMAS], [part for part in PARTS if part in SCHEMAS]):
-        with ProcessPoolExecutor(len(parts) or 1, get_context("spawn")) as processes:
-            for found, told_more in processes.map(run, parts, [began] * len(parts)):
+        context, together = get_context("spawn"), len(parts) or 1
+        with context.Manager() as manager, ProcessPoolExecutor(together, context) as processes:
+            measured = manager.Barrier(together)
+            for found, told_more in processes.map(run, parts, repeat(began), repeat(measured)):
                 figures += found
                 details |= told_more
     details["minutes"] = (time.time() - began) / 60
