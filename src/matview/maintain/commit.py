@@ -55,7 +55,8 @@ def catalog_changes(tables: Collection[Working], notes: Notes, groups: GroupChan
 def commit_tables(runtime: Runtime, lease: Lease, staying: Sequence[Working], step: Step) -> None:
     """The journal, then a Delta commit per table, in any order: it takes all of them, or none is seen.
 
-    Whatever fails is raised when no commit is under way any more: what follows takes back those that came about.
+    Whatever fails is raised when no commit is under way any more, and what follows takes back those that came about.
+    (Whoever is interrupted while waiting for that may meet one that is: it fails, or he does, by compare-and-swap.)
     """
     runtime.catalog.transactions.journal(lease, [w.table.id for w in staying if not w.created])
     step("journaled")

@@ -138,15 +138,17 @@ class _Look:
     def __init__(self, table: VersionedTable, schema: pa.Schema, wanted: Wanted, most: int, through: int) -> None:
         self._table = table
         self._schema = schema
-        self._wanted = dict(sorted(wanted.items(), key=lambda item: -len(item[1])))
-        self._sorted = {name: known for name, values in wanted.items() if (known := _sorted(values)) is not None}
+        self._nothing = schema.empty_table()
+        once = {name: values.unique() for name, values in wanted.items()}
+        self._wanted = dict(sorted(once.items(), key=lambda item: -len(item[1])))
+        self._sorted = {name: known for name, values in once.items() if (known := _sorted(values)) is not None}
         self._counting = threading.Lock()
         self._left = through
         self._found_left = most
 
     def among(self, files: Iterable[DataFile]) -> pa.Table | None:
         """The stored states with the values; None if that is to read too much."""
-        small, places = self._empty, []
+        small, places = [self._nothing], []
         for file in files:
             if (whole := self._table.whole(file)) is not None:
                 small.append(whole.select(self._schema.names))
@@ -161,10 +163,6 @@ class _Look:
             found = [self._of_file(place) for place in places]
         parts = [part for part in (self._of_small(small), *found) if part is not None]
         return pa.concat_tables(parts) if len(parts) == len(found) + 1 else None
-
-    @property
-    def _empty(self) -> list[pa.Table]:
-        return [self._schema.empty_table()]
 
     def _of_small(self, tables: Sequence[pa.Table]) -> pa.Table | None:
         """Of small files, all at once: most of what one of them costs are the calls."""
@@ -200,7 +198,7 @@ class _Look:
         return looked_at + sum(there.weight(group, self._schema.names) for there, group in groups) * hit / len(groups)
 
     def _of_file(self, place: _Candidate) -> pa.Table | None:
-        found = self._empty
+        found = [self._nothing]
         with _Opened(self._table, place) as file:
             for group in place.wanted:
                 part = self._of_group(file, group)
@@ -216,7 +214,7 @@ class _Look:
             return None
         hits = self._hits(file, group, rows)
         if hits is not None and not len(hits):
-            return self._schema.empty_table()
+            return self._nothing
         found = rows if hits is None else len(hits)
         known = {name: value[0] for name in self._schema.names if (value := groups.constant(group, name)) is not None}
         read = pa.schema([field for field in self._schema if field.name not in known])

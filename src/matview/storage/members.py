@@ -49,8 +49,10 @@ def _searched(column: pa.Array, known: Sequence[int]) -> pa.Array | None:
     runs, place = list[range](), 0
     for value in among:
         place = bisect_left(numbers, value, place)
-        if numbers[place] == value:
-            runs.append(range(place, bisect_right(numbers, value, place)))
+        end = bisect_right(numbers, value, place)
+        if place < end:
+            runs.append(range(place, end))
+        place = end  # a value that is named twice is found once
     if ROWS_PER_HIT * sum(map(len, runs)) > len(numbers):
         return None
     return pa.array(chain.from_iterable(runs), pa.uint64())

@@ -48,7 +48,8 @@ def _values(column: pa.ChunkedArray, kind: t.DataType) -> list[object]:
 def _column(values: list[object], kind: t.DataType) -> list[str]:
     """One value at least, for there is no VALUES without any."""
     spell = _spelling(kind)
-    first, *others = (f"CAST(NULL AS {kind.simpleString()})" if v is None else spell(v) for v in values or [None])
+    name = "timestamp_ltz" if isinstance(kind, t.TimestampType) else kind.simpleString()  # the other name can be set
+    first, *others = (f"CAST(NULL AS {name})" if v is None else spell(v) for v in values or [None])
     return [f"if(TRUE, {first}, NULL)", *others]
 
 

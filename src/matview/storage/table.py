@@ -65,7 +65,7 @@ class VersionedTable:
         self._frames: Remembered[DataFrame] = Remembered(REMEMBERED)
         self._groups: Remembered[Groups] = Remembered(MOST_FOOTERS)
         self._states: Remembered[pa.Table] = Remembered(REMEMBERED)
-        self._whole: Remembered[pa.Table | None] = Remembered(MOST_WHOLE)
+        self._whole: Remembered[pa.Table | None] = Remembered(MOST_WHOLE, _is_small)
 
     @property
     def schema(self) -> Schema:
