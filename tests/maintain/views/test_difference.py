@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import matview
+from matview.maintain.views.last_digits import but_for_last_digits
 
 TABLES = """
 CREATE TABLE sales (id INT, city STRING, amount INT, PRIMARY KEY (id));
@@ -84,9 +85,36 @@ def test_what_was_added_up_in_another_order(spark: Any, tmp_path: Path) -> None:
         warehouse.sql("INSERT INTO t VALUES (1, 0, 0.1D), (2, 0, 0.2D), (3, 0, 0.3D), (4, 0, 1e-7D), (5, 0, NULL)")
         warehouse.sql("CREATE MATERIALIZED VIEW v AS SELECT sum(x) AS s, stddev(x) AS d, min(x) AS lo FROM t")
         warehouse.sql("CREATE MATERIALIZED VIEW w AS SELECT id, x FROM t")
+        warehouse.sql("CREATE MATERIALIZED VIEW most AS SELECT max(x) AS x FROM t")
         warehouse.sql("UPDATE t SET other = 1 WHERE id = 1")  # moved behind the others, and nothing to the views
         stored, anew = (warehouse.sql(f"SELECT {what}").collect() for what in ("s FROM v", "sum(x) FROM t"))
         assert stored != anew
-        assert warehouse.audit() == {"v": 0, "w": 0}
-        warehouse.sql("UPDATE t SET x = x + 1e-11D WHERE id = 3")
-        assert {view: warehouse.diff(view, "newest").count() for view in ("v", "w")} == {"v": 2, "w": 2}
+        assert warehouse.audit() == {"v": 0, "w": 0, "most": 0}
+        warehouse.sql("UPDATE t SET x = x + 1e-14D WHERE id = 3")
+        assert {view: warehouse.diff(view, "newest").count() for view in ("v", "w", "most")} == {
+            "v": 0,
+            "w": 2,
+            "most": 2,
+        }
+        warehouse.sql("UPDATE t SET x = x + 1e-10D WHERE id = 3")
+        assert warehouse.diff("v", "newest").count() == 2
+
+
+ROWS = [
+    (1, 0.1, 1.0, 1), (1, 0.1 + 1e-14, 1.0, -1),  # alike
+    (2, 0.1, 1.0, 2), (2, 0.1 + 1e-14, 1.0, -1),  # not as often
+    (3, 0.1, 1.0, 1), (3, 0.1, 1.1, -1),  # one of two columns is another
+    (4, None, 1.0, 1), (4, 0.1, 1.0, -1),
+    (5, float("nan"), 1.0, 1), (5, 0.1, 1.0, -1),
+    (6, float("inf"), 1.0, 1), (6, 1e308, 1.0, -1),
+    (7, None, float("nan"), 1), (7, None, float("nan"), -1),  # alike
+    (8, 1.0, 1.0, 1), (8, 2.0, 1.0, 1), (8, 2.0 - 1e-14, 1.0, -1), (8, 1.0 + 1e-14, 1.0, -1),  # alike, two and two
+    (9, 0.0, 1.0, 1),
+]  # fmt: skip
+
+
+def test_pairs_that_are_alike(spark: Any) -> None:
+    rows = spark.createDataFrame(ROWS, "k INT, a DOUBLE, b DOUBLE, weight BIGINT")
+    left = but_for_last_digits(rows, "weight", {"a": "double", "b": "double"})
+    assert sorted(row["k"] for row in left.collect()) == [2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 9]
+    assert but_for_last_digits(rows, "weight", {}).count() == len(ROWS)

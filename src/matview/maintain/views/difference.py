@@ -18,17 +18,14 @@ from sqlglot import exp
 
 from matview.algebra.nodes import (
     WEIGHT,
-    Aggregate,
     Change,
     Node,
-    Opaque,
     Project,
     Scan,
     Stored,
-    Window,
     transform,
-    walk,
 )
+from matview.algebra.rough import may_be_rough
 from matview.algebra.scalars import call, column
 from matview.algebra.schema import Field, Schema
 from matview.catalog.records import LogEntry, TableRecord, VersionState
@@ -40,6 +37,7 @@ from matview.maintain.named import unknown_view, view_names
 from matview.maintain.remote.connections import Connections
 from matview.maintain.remote.tables import Remote, fetched
 from matview.maintain.views.earlier import earlier
+from matview.maintain.views.last_digits import TOLERANCE, but_for_last_digits
 from matview.spark.errors import translated
 from matview.sql.parse import parse_one
 from matview.sql.render import plain_name
@@ -74,7 +72,7 @@ def difference_of(runtime: Runtime, connections: Connections, view: str, against
         remote = Remote.of(runtime, connections, secrets.token_hex(6))
         comparing = _Comparing(runtime, remote, state, waiting if against == "effective" else {})
         with translated("comparing a view with its query"), runtime.engine.for_changes(few=False):
-            found = comparing.of(record, statement.query).localCheckpoint()
+            found = comparing.of(record, statement.query)
         if not comparing.has_asked or runtime.catalog.version().current_vn == state.current_vn:
             return found
     raise MaintenanceBusy(
@@ -112,10 +110,10 @@ class _Comparing:
         node = whole(lookup, query, names)
         held = Scan(record.name, names, tuple(Field(name) for name in names))
         weight = WEIGHT if "weight" in map(str.casefold, names) else "weight"
-        compared = tuple((n, told) for n, told in _comparable(node, record) if n in names)
-        found = difference(Project(node, compared), Project(held, compared))
-        shown = Project(found, (*kept(names), (weight, column(WEIGHT))))
-        return self._rows(self._brought(shown), {})
+        shown = Project(
+            difference(_comparable(node, record), _comparable(held, record)), (*kept(names), (weight, column(WEIGHT)))
+        )
+        return but_for_last_digits(self._rows(self._brought(shown), {}).localCheckpoint(), weight, _rough(node, record))
 
     def _brought(self, node: Node) -> Node:
         """Tables that stay at their sources become answers; those that have changed since are taken back from there."""
@@ -188,24 +186,17 @@ class _Comparing:
         return run_query(self.runtime.engine, query, self._find, self.state.current_vn, bound=relations)
 
 
-DIGITS = {"double": 12, "float": 6}
-"""Significant ones, of numbers that depend on the order in which they were added up."""
+def _comparable(node: Node, record: TableRecord) -> Node:
+    """Variants, which cannot be compared, as their text."""
+    kinds = {c.name: c.type.casefold() for c in record.schema.columns}
+    if not any("variant" in kinds[name] for name in node.names):
+        return node
+    return Project(
+        node, tuple((n, call("to_json", column(n)) if "variant" in kinds[n] else column(n)) for n in node.names)
+    )
 
 
-def _comparable(node: Node, record: TableRecord) -> tuple[tuple[str, exp.Expr], ...]:
-    """What is compared of each column: variants, which cannot be, as their text, and what may have been added up in
-    floating point by the digits that count."""
-    adds_up = any(isinstance(part, Aggregate | Window | Opaque) for part in walk(node))
-    compared = []
-    for one in record.schema.columns:
-        kind, value = one.type.casefold(), column(one.name)
-        if "variant" in kind:
-            compared.append((one.name, call("to_json", value)))
-        elif adds_up and kind in DIGITS:
-            told = call("format_string", exp.Literal.string(f"%.{DIGITS[kind] - 1}e"), value)
-            is_there = exp.not_(exp.Is(this=value, expression=exp.null()))
-            digits = exp.Case(ifs=[exp.If(this=is_there, true=exp.cast(told, kind, dialect="spark"))])
-            compared.append((one.name, digits))
-        else:
-            compared.append((one.name, value))
-    return tuple(compared)
+def _rough(node: Node, record: TableRecord) -> dict[str, str]:
+    """The columns, with their types, that may differ in their last digits."""
+    kinds = {c.name: c.type.casefold() for c in record.schema.columns}
+    return {name: kinds[name] for name in node.names if kinds[name] in TOLERANCE and may_be_rough(node, name)}
