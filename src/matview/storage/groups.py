@@ -65,12 +65,15 @@ class Groups:
         statistics = self.footer.row_group(group).column(self.leaves[name]).statistics
         return (least,) if statistics.has_null_count and not statistics.null_count else None
 
-    def rises(self, group: int, name: str, column: pa.Array | None = None) -> bool:
-        """Whether a column is known to rise from row to row; where it is given, that is found out."""
+    def is_known_to_rise(self, group: int, name: str) -> bool:
+        return self._rising.get((group, name), False)
+
+    def rises(self, group: int, name: str, column: pa.Array) -> bool:
+        """Whether a column, which is this one, rises from row to row."""
         known = (group, name)
-        if column is not None and known not in self._rising:
+        if known not in self._rising:
             self._rising[known] = _rising(column)
-        return self._rising.get(known, False)
+        return self._rising[known]
 
     def weight(self, group: int, names: Iterable[str]) -> int:
         """How many values it is to read these columns."""

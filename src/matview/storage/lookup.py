@@ -241,7 +241,7 @@ class _Look:
     def _hits(self, file: _Opened, group: int, rows: int) -> pa.Array | None:
         """Where the rows are that have one of the values in every column; None: everywhere."""
         places, groups = None, file.place.groups
-        for name in sorted(self._wanted, key=lambda name: not groups.rises(group, name)):
+        for name in sorted(self._wanted, key=lambda name: not groups.is_known_to_rise(group, name)):
             schema = pa.schema([self._schema.field(name)])
             column = one_array(shaped(file.columns(group, [name]), schema, rows)[name])
             known, bounds = self._sorted.get(name), groups.bounds(group, name) if name in groups.leaves else None
