@@ -95,6 +95,9 @@ def test_what_does_not_hold_is_told_with_what_was_measured() -> None:
     assert "2.60 at 0.9" in less and "a query takes 9.00 s with its refreshes" in less
     grows = wrong["never refreshed: elapsed time grows because updates cost more than queries"]
     assert grows == "an update takes 0.20 s, a query 0.30 s"
+    cold = points(r0=(30, 0, None, 0.1), r0_1=(18, 0, 0.2, 0.1), r0_9=(20, 0, 0.2, 0.1), r1=(21, 0, 0.2, None))
+    (late,) = (one for one in observations({"never": cold}, []) if not one.holds)
+    assert "the first point is the slowest, 30.0 s" in late.measured
 
 
 @pytest.mark.conforms("C14", "C16")
